@@ -320,6 +320,64 @@ TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {
   EXPECT_THAT(batch[2].flat<std::string>(), ElementsAre("foo", "bar", ""));
 }
 
+TEST_F(BatchSourceTest, ColumnsOfCsvMakeOneField) {
+  Write("a.csv", "label,p0,p1,p2,p3\n0,1,2,3,4\n1,5,,7,8\n");
+  for (const char* columns : {"columns: 'p0..p3'", "columns: ['p0', 'p1', 'p2', 'p3']",
+                              "columns: ['p0..p2', 'p3'] shape: 4"}) {
+    auto source =
+        Make(absl::StrCat("files: 'a.csv' format: 'csv' csv_header: true "
+                          "fields { name: 'x' dtype: 'float32' missing_value: '-1' scale: 2 ",
+                          columns, " } fields { name: 'label' dtype: 'int64' }"));
+    EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 4}));
+    std::vector<Tensor> batch;
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "float[2,4] [[2 4 6 8] [10 -2 14 16]]");
+    EXPECT_EQ(batch[1].ToString(), "int64[2] [0 1]");
+  }
+  auto matrices = Make(
+      "files: 'a.csv' format: 'csv' csv_header: true fields { name: 'x' dtype: 'string' "
+      "missing_value: '?' shape: [2, 2] columns: ['p3', 'p0..p1', 'label'] }");
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(matrices->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].shape(), (Shape{2, 2, 2}));
+  EXPECT_THAT(batch[0].flat<std::string>(), ElementsAre("4", "1", "2", "0", "8", "5", "?", "1"));
+}
+
+TEST_F(BatchSourceTest, FieldsOfCsvWithoutAHeaderHaveTheNextColumns) {
+  Write("a.csv", "0,1,2,3\n1,4,5,6\n");
+  for (const char* cache : {"false", "true"}) {
+    auto source = Make(absl::StrCat("files: 'a.csv' format: 'csv' cache: ", cache,
+                                    " fields { name: 'label' dtype: 'int64' } "
+                                    "fields { name: 'x' dtype: 'float32' shape: 2 } "
+                                    "fields { name: 'y' dtype: 'int32' shape: 1 }"));
+    std::vector<Tensor> batch;
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "int64[2] [0 1]");
+    EXPECT_EQ(batch[1].ToString(), "float[2,2] [[1 2] [4 5]]");
+    EXPECT_EQ(batch[2].ToString(), "int32[2,1] [[3] [6]]");
+  }
+}
+
+TEST_F(BatchSourceTest, RefusesColumnsThatDoNotMakeAField) {
+  Write("a.csv", "label,p0,p1\n0,1,2\n");
+  const auto error = [this](const std::string& field, bool has_header = true) {
+    return TryMake(absl::StrCat("files: 'a.csv' format: 'csv' csv_header: ", has_header,
+                                " fields { name: 'x' dtype: 'float32' ", field, " }"))
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(error(""), HasSubstr("a.csv' has no column 'x'; it has label, p0, p1"));
+  EXPECT_THAT(error("columns: 'p0..p7'"), HasSubstr("has no column 'p7'"));
+  EXPECT_THAT(error("columns: 'p1..p0'"), HasSubstr("columns: 'p0' lies before 'p1'"));
+  EXPECT_THAT(error("columns: ['p0..p1', 'p1']"), HasSubstr("columns: 'p1' is named twice"));
+  EXPECT_THAT(error("columns: 'p0..p1' shape: 3"),
+              HasSubstr("columns: there are 2, and the shape has 3 elements"));
+  EXPECT_THAT(error("shape: 2"), HasSubstr("columns: is missing: the names of the 2 columns"));
+  EXPECT_THAT(error("variable_length: true"), HasSubstr("variable_length: all lines of CSV"));
+  EXPECT_THAT(error("shape: 100000"), HasSubstr("shape: 100000 columns are too many"));
+  EXPECT_THAT(error("columns: 'p0'", false), HasSubstr("columns: only with csv_header"));
+}
+
 TEST_F(BatchSourceTest, ReadsLinesOfText) {
   Write("a.txt", "one\ntwo\r\n\nfour");
   auto source = Make("files: 'a.txt' format: 'text'");

@@ -1,5 +1,7 @@
 #include "runtime/training/pipeline/field_nodes.h"
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -50,16 +52,26 @@ std::vector<Expr> ParseLines(const PipelinePlan& plan, const Expr& records) {
     if (dtype == DType::kString) return {records};
     return {Call("StringToNumber", {records}, {{"out_type", dtype}})};
   }
+  struct Column {
+    int number;
+    size_t field, element;
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<Expr>> elements(plan.fields.size());
+  for (size_t i = 0; i < plan.fields.size(); ++i) {
+    elements[i].resize(plan.fields[i].columns.size());
+    for (size_t j = 0; j < elements[i].size(); ++j) {
+      columns.push_back({plan.fields[i].columns[j], i, j});
+    }
+  }
   // The op takes columns in ascending order.
-  std::vector<size_t> order(plan.fields.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::sort(order, {}, [&](size_t i) { return plan.fields[i].column; });
-  std::vector<int64_t> columns;
+  std::ranges::sort(columns, {}, &Column::number);
+  std::vector<int64_t> numbers;
   std::vector<DType> dtypes;
   std::vector<Expr> inputs = {records};
-  for (size_t i : order) {
-    const FieldPlan& field = plan.fields[i];
-    columns.push_back(field.column);
+  for (const Column& column : columns) {
+    const FieldPlan& field = plan.fields[column.field];
+    numbers.push_back(column.number);
     dtypes.push_back(field.dtype);
     inputs.push_back(records.builder()->Constant(field.missing_value.has_value()
                                                      ? field.missing_value
@@ -67,10 +79,18 @@ std::vector<Expr> ParseLines(const PipelinePlan& plan, const Expr& records) {
   }
   AttrMap attrs = {{"OUT_TYPE", dtypes}, {"field_delim", plan.delimiter}};
   // A file without a header has the given columns and no others.
-  if (plan.skips_first_line) attrs.emplace("select_cols", columns);
+  if (plan.skips_first_line) attrs.emplace("select_cols", numbers);
   const std::vector<Expr> parsed = CallAll("DecodeCSV", inputs, std::move(attrs));
-  std::vector<Expr> values(order.size());
-  for (size_t i = 0; i < parsed.size(); ++i) values[order[i]] = parsed[i];
+  for (size_t i = 0; i < parsed.size(); ++i) {
+    elements[columns[i].field][columns[i].element] = parsed[i];
+  }
+  std::vector<Expr> values;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    values.push_back(elements[i][0]);
+    if (plan.fields[i].shape.empty()) continue;
+    const Expr flat = Call("Pack", elements[i], {{"axis", int64_t{-1}}});
+    values.back() = WithFieldShape(plan.fields[i], flat, records);
+  }
   return values;
 }
 

@@ -147,8 +147,9 @@ absl::Status PlanMissing(const training::FieldSpec& spec, RecordFormat format, F
   if (plan->decoding != FieldDecoding::kNone || format == RecordFormat::kFixedLength) {
     return absl::InvalidArgumentError("missing_value: not for bytes that are decoded");
   }
-  ASSIGN_OR_RETURN(const Tensor value, ParseMissing(spec.missing_value(), plan->dtype));
-  plan->missing_value = Filled(value, plan->shape);
+  ASSIGN_OR_RETURN(plan->missing_value, ParseMissing(spec.missing_value(), plan->dtype));
+  // Of CSV, each column may be missing by itself.
+  if (format != RecordFormat::kCsv) plan->missing_value = Filled(plan->missing_value, plan->shape);
   return absl::OkStatus();
 }
 
@@ -185,6 +186,24 @@ absl::Status PlanConversions(const training::FieldSpec& spec, FieldPlan* plan) {
   return absl::OkStatus();
 }
 
+absl::Status CheckColumns(const training::FieldSpec& spec, RecordFormat format,
+                          const FieldPlan& plan) {
+  constexpr int64_t kMaxColumns = 1 << 16;
+  if (format != RecordFormat::kCsv) {
+    if (spec.columns().empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("columns: only fields of csv have it");
+  }
+  if (plan.variable_length) {
+    return absl::InvalidArgumentError(
+        "variable_length: all lines of CSV have the same columns; give `shape`");
+  }
+  int64_t columns = 1;
+  for (int64_t dim : plan.shape) columns *= dim;
+  if (columns <= kMaxColumns) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("shape: ", columns, " columns are too many; the most are ", kMaxColumns));
+}
+
 absl::StatusOr<FieldPlan> Plan(const training::FieldSpec& spec, RecordFormat format) {
   FieldPlan plan;
   plan.name = spec.name();
@@ -210,9 +229,10 @@ absl::StatusOr<FieldPlan> Plan(const training::FieldSpec& spec, RecordFormat for
     RETURN_IF_ERROR(CheckStored(plan.dtype, RecordFormat::kFixedLength));
   }
   RETURN_IF_ERROR(PlanShape(spec, &plan));
-  if ((format == RecordFormat::kCsv || format == RecordFormat::kText) && !plan.shape.empty()) {
-    return absl::InvalidArgumentError("shape: a value of a line is a scalar");
+  if (format == RecordFormat::kText && !plan.shape.empty()) {
+    return absl::InvalidArgumentError("shape: a line of text is a scalar");
   }
+  RETURN_IF_ERROR(CheckColumns(spec, format, plan));
   if (format == RecordFormat::kFixedLength && plan.variable_length) {
     return absl::InvalidArgumentError("variable_length: not in records of fixed length");
   }

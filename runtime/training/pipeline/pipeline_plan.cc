@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -75,8 +76,80 @@ absl::StatusOr<std::string> CompressionOf(const std::string& name,
                    " files end in .gz; give either those or the others, or set compression"));
 }
 
-// Finds the column of each field by the first line of the first file.
-absl::Status FindColumns(PipelinePlan* plan) {
+int64_t NumElements(const FieldPlan& field) {
+  int64_t elements = 1;
+  for (int64_t dim : field.shape) elements *= dim;
+  return elements;
+}
+
+// The first line of a CSV file.
+struct CsvHeader {
+  std::string file;
+  std::vector<std::string> columns;
+};
+
+absl::StatusOr<int> ColumnOf(absl::string_view name, const CsvHeader& header) {
+  constexpr size_t kMostNames = 20;
+  const std::vector<std::string>& columns = header.columns;
+  const auto found = std::ranges::find(columns, name);
+  if (found != columns.end()) return static_cast<int>(found - columns.begin());
+  const size_t count = std::min(columns.size(), kMostNames);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "columns: file '", header.file, "' has no column '", name, "'; it has ",
+      absl::StrJoin(columns.begin(), columns.begin() + static_cast<int64_t>(count), ", "),
+      count < columns.size() ? absl::StrCat(" and ", columns.size() - count, " more") : ""));
+}
+
+// Appends the number of the column `name`, or the numbers of those from FIRST to LAST.
+absl::Status AppendColumns(absl::string_view name, const CsvHeader& header,
+                           std::vector<int>* columns) {
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(name, absl::MaxSplits("..", 1));
+  const bool is_range = !ends.second.empty() && !std::ranges::count(header.columns, name);
+  ASSIGN_OR_RETURN(const int first, ColumnOf(is_range ? ends.first : name, header));
+  ASSIGN_OR_RETURN(const int last, ColumnOf(is_range ? ends.second : name, header));
+  if (last < first) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("columns: '", ends.second, "' lies before '", ends.first, "'"));
+  }
+  for (int column = first; column <= last; ++column) columns->push_back(column);
+  return absl::OkStatus();
+}
+
+// Gives a field its columns, and, if it has several and no shape, the shape of a vector. `taken`
+// are those of the fields before it.
+absl::Status TakeNamedColumns(const training::FieldSpec& spec, const CsvHeader& header,
+                              FieldPlan* field, absl::flat_hash_set<int>* taken) {
+  if (spec.columns().empty()) {
+    if (!field->shape.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("columns: is missing: the names of the ", NumElements(*field),
+                       " columns that the shape asks for, such as [FIRST..LAST]"));
+    }
+    RETURN_IF_ERROR(AppendColumns(spec.name(), header, &field->columns));
+  }
+  for (const std::string& name : spec.columns()) {
+    RETURN_IF_ERROR(AppendColumns(name, header, &field->columns));
+  }
+  const auto count = static_cast<int64_t>(field->columns.size());
+  if (field->shape.empty() && count > 1) {
+    field->shape = {count};
+    field->output_shape = PartialShape({count});
+  }
+  if (count != NumElements(*field)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "columns: there are ", count, ", and the shape has ", NumElements(*field), " elements"));
+  }
+  for (int column : field->columns) {
+    if (taken->insert(column).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("columns: '", header.columns[column], "' is named twice"));
+  }
+  return absl::OkStatus();
+}
+
+// Finds the columns of each field by the first line of the first file.
+absl::Status FindColumns(const training::PipelineSpec& spec, PipelinePlan* plan) {
   ASSIGN_OR_RETURN(const Compression compression, CompressionFromName(plan->compression));
   ASSIGN_OR_RETURN(auto bytes, ByteSource::Open(plan->files[0], compression));
   std::string line;
@@ -85,21 +158,34 @@ absl::Status FindColumns(PipelinePlan* plan) {
     return absl::InvalidArgumentError(
         absl::StrCat("csv_header: file '", plan->files[0], "' is empty"));
   }
-  std::vector<std::string> columns;
+  CsvHeader header = {.file = plan->files[0], .columns = {}};
   for (absl::string_view name : absl::StrSplit(absl::StripSuffix(line, "\r"), plan->delimiter)) {
     if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
       name = name.substr(1, name.size() - 2);
     }
-    columns.emplace_back(name);
+    header.columns.emplace_back(name);
   }
-  for (FieldPlan& field : plan->fields) {
-    const auto found = std::ranges::find(columns, field.name);
-    if (found == columns.end()) {
+  absl::flat_hash_set<int> taken;
+  for (size_t i = 0; i < plan->fields.size(); ++i) {
+    const absl::Status status =
+        TakeNamedColumns(spec.fields(static_cast<int>(i)), header, &plan->fields[i], &taken);
+    if (status.ok()) continue;
+    return Annotate(status, absl::StrCat("fields[", i, "]: field '", plan->fields[i].name, "': "));
+  }
+  return absl::OkStatus();
+}
+
+// Gives each field of a CSV file without a header the next columns.
+absl::Status CountColumns(const training::PipelineSpec& spec, PipelinePlan* plan) {
+  int next = 0;
+  for (size_t i = 0; i < plan->fields.size(); ++i) {
+    FieldPlan& field = plan->fields[i];
+    if (!spec.fields(static_cast<int>(i)).columns().empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("field '", field.name, "': file '", plan->files[0],
-                       "' has no such column; it has ", absl::StrJoin(columns, ", ")));
+          absl::StrCat("fields[", i, "]: field '", field.name, "': columns: only with csv_header; ",
+                       "without, a field has the next columns, as many as its shape has elements"));
     }
-    field.column = static_cast<int>(found - columns.begin());
+    for (int64_t j = 0; j < NumElements(field); ++j) field.columns.push_back(next++);
   }
   return absl::OkStatus();
 }
@@ -109,8 +195,7 @@ absl::Status LayOut(PipelinePlan* plan) {
   int64_t end = 0;
   for (FieldPlan& field : plan->fields) {
     field.begin = end;
-    field.size = static_cast<int64_t>(DTypeSize(field.dtype));
-    for (int64_t dim : field.shape) field.size *= dim;
+    field.size = static_cast<int64_t>(DTypeSize(field.dtype)) * NumElements(field);
     end += field.size;
   }
   if (plan->record_bytes == 0) plan->record_bytes = end;
@@ -133,7 +218,6 @@ absl::Status PlanFields(const training::PipelineSpec& spec, PipelinePlan* plan) 
       return absl::InvalidArgumentError(
           absl::StrCat("fields: there are two of the name '", planned.name, "'"));
     }
-    planned.column = static_cast<int>(plan->fields.size());
     plan->fields.push_back(std::move(planned));
   }
   if (plan->format == RecordFormat::kText && plan->fields.empty()) {
@@ -151,7 +235,7 @@ absl::Status PlanFields(const training::PipelineSpec& spec, PipelinePlan* plan) 
       if (plan->fields.size() == 1) return absl::OkStatus();
       return absl::InvalidArgumentError("fields: a line of text is one field");
     case RecordFormat::kCsv:
-      return spec.csv_header() ? FindColumns(plan) : absl::OkStatus();
+      return spec.csv_header() ? FindColumns(spec, plan) : CountColumns(spec, plan);
     case RecordFormat::kFixedLength:
       return LayOut(plan);
     case RecordFormat::kTfRecord:

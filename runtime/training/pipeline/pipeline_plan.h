@@ -30,7 +30,7 @@ struct FieldPlan {
   double scale = 1, offset = 0;
   DType output_dtype = DType::kInvalid;
   PartialShape output_shape;    // of one example
-  int column = 0;               // CSV
+  std::vector<int> columns;     // CSV: the number of each element's column
   int64_t begin = 0, size = 0;  // fixed length: bytes of the record
 
   bool is_image() const {
