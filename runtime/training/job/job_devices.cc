@@ -32,6 +32,13 @@ absl::StatusOr<DeviceOptions> TrainingDevices(const training::DeviceSpec& spec) 
     return absl::InvalidArgumentError(
         "device.type is gpu, but this program was built without --config=cuda");
   }
+  DeviceOptions none = DataDevices();
+  none.count[type] = 0;
+  if (const absl::Status status = MakeDevices(none).status(); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device.type is ", spec.type(), ", but ", status.message(),
+                     "; auto takes the best of them, and gpu needs a program for GPUs"));
+  }
   options.count[type] = 1;
   return options;
 }
