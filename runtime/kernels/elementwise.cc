@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "Eigen/Core"
 #include "absl/container/flat_hash_map.h"
 #include "runtime/kernels/broadcast.h"
 
@@ -14,6 +15,19 @@ namespace {
 absl::flat_hash_map<absl::string_view, const ElementwiseOp*>& Ops() {
   static auto* const ops = new absl::flat_hash_map<absl::string_view, const ElementwiseOp*>;
   return *ops;
+}
+
+// Returns the value of a float attribute as the elements' dtype holds it: TensorFlow computes with
+// that.
+float RoundedTo(DType dtype, float value) {
+  switch (dtype) {
+    case DType::kHalf:
+      return static_cast<float>(static_cast<Eigen::half>(value));
+    case DType::kBfloat16:
+      return static_cast<float>(static_cast<Eigen::bfloat16>(value));
+    default:
+      return value;
+  }
 }
 
 class ElementwiseKernel : public OpKernel {
@@ -33,7 +47,8 @@ class ElementwiseKernel : public OpKernel {
     if (op_.if_incompatible) {
       fails_if_incompatible_ = build.attr<bool>("incompatible_shape_error");
     }
-    const float attr = op_.attr == nullptr ? 0 : build.attr<float>(op_.attr);
+    const float attr =
+        op_.attr == nullptr ? 0 : RoundedTo(RemoveRef(input), build.attr<float>(op_.attr));
     elementwise_ = Primitive<Elementwise>(build)(build, {op_.name, input, attr});
   }
 

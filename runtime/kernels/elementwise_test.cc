@@ -229,6 +229,15 @@ TEST(ElementwiseTest, AnAttributeIsAnArgumentOfTheFunction) {
             (std::vector<double>{-0.5, 2}));
 }
 
+TEST(ElementwiseTest, AnAttributeHasThePrecisionOfTheElements) {
+  // 0.1 is 0.10009765625 in bfloat16; its product with -3 lies between two others.
+  const Tensor x = Tensor::Vector<Eigen::bfloat16>({Eigen::bfloat16(-3.f), Eigen::bfloat16(3.f)});
+  const auto y = Values<Eigen::bfloat16>(RunOp("LeakyRelu", {x}, {{"alpha", 0.1f}}).value());
+  EXPECT_EQ(static_cast<float>(y[0]),
+            static_cast<float>(Eigen::bfloat16(-3 * static_cast<float>(Eigen::bfloat16(0.1f)))));
+  EXPECT_EQ(static_cast<float>(y[1]), 3);
+}
+
 TEST(ElementwiseTest, GradientsWantEqualShapes) {
   EXPECT_EQ(RunOp("ReluGrad", {Iota({2, 3}), Iota({3})}).status().code(),
             absl::StatusCode::kInvalidArgument);
