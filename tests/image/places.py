@@ -1,5 +1,6 @@
 """The two places where tests run programs of the image: a chroot of its files, and a container."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -91,8 +92,34 @@ class Container(Place):
         raise Unavailable("; ".join(problems) or "neither docker nor podman is installed")
 
     def command(self, run):
+        return [self.engine, "run", "--rm", "--network=host", *self._confined(run)]
+
+    @contextlib.contextmanager
+    def in_background(self, run, *options):
+        """The id of a container of its own network, which goes away with the context."""
+        name = self.ask("run", "--detach", "--network=none", *options, *self._confined(run))
+        try:
+            yield name
+        finally:
+            self.ask("rm", "--force", name)
+
+    def ask(self, *arguments):
+        """Standard output of the engine, which must end well."""
+        command = [self.engine, *arguments]
+        run = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+        return run.stdout.strip()
+
+    def is_healthy(self, name):
+        """Whether the health check of the image passes: by the engine's own runs of it, where it has
+        any. Podman leaves them to systemd, and runs it here."""
+        if self.engine == "docker":
+            return self.ask("inspect", "--format={{.State.Health.Status}}", name) == "healthy"
+        check = [self.engine, "healthcheck", "run", name]
+        return subprocess.run(check, capture_output=True, timeout=120, check=False).returncode == 0
+
+    def _confined(self, run):
+        """Options for the run as one without rights, the image, and its arguments."""
         return [
-            *(self.engine, "run", "--rm", "--network=host"),
             *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
             *(f"--entrypoint={run.entrypoint}",) * (run.entrypoint != ENTRYPOINT),
             *(f"--user={run.user}:{run.user}",) * (run.user != USER),

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from clients.server import REPOSITORY
+from clients.server import REPOSITORY, binary
 from image.places import ENTRYPOINT, USER
 
 
@@ -35,7 +35,7 @@ def test_user_signal_health_check_and_labels(image):
     ).stdout.strip()
     assert labels["org.opencontainers.image.revision"] == (revision or "unknown")
     version = subprocess.run(
-        [REPOSITORY / "bazel-bin" / "tessera", "--version"],
+        [binary(), "--version"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
