@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
 #include "tsl/profiler/protobuf/xplane.pb.h"
@@ -159,18 +160,27 @@ std::string StatText(const XPlane& plane, const XStat& stat) {
   }
 }
 
+// Puts nanoseconds as microseconds with all their digits. A double in between would lose the last one
+// here and there, and viewers such as Perfetto drop an event that seems to end after the one around it.
+void PutMicroseconds(const char* key, int64_t nanoseconds, JsonWriter* json) {
+  json->Key(key);
+  const std::string text = absl::StrFormat("%d.%03d", nanoseconds / 1000, nanoseconds % 1000);
+  json->RawValue(text.data(), text.size(), rapidjson::kNumberType);
+}
+
 void WriteEvent(const XPlane& plane, const XLine& line, const XEvent& event, int64_t start,
                 JsonWriter* json) {
+  // Both ends are rounded alike, so that events which nest by picoseconds nest by nanoseconds, too.
+  const int64_t begin = event.offset_ps() / kPicosecondsANanosecond;
+  const int64_t end = (event.offset_ps() + event.duration_ps()) / kPicosecondsANanosecond;
   json->StartObject();
   Put("ph", "X", json);
   json->Key("pid");
   json->Int64(plane.id());
   json->Key("tid");
   json->Int64(line.id());
-  json->Key("ts");
-  json->Double(static_cast<double>(line.timestamp_ns() - start) / 1e3 + event.offset_ps() / 1e6);
-  json->Key("dur");
-  json->Double(event.duration_ps() / 1e6);
+  PutMicroseconds("ts", line.timestamp_ns() - start + begin, json);
+  PutMicroseconds("dur", end - begin, json);
   const auto metadata = plane.event_metadata().find(event.metadata_id());
   if (metadata != plane.event_metadata().end()) {
     Put("name", metadata->second.name(), json);
@@ -248,7 +258,6 @@ std::string ToChromeTrace(const XSpace& space) {
   }
   rapidjson::StringBuffer text;
   JsonWriter json(text);
-  json.SetMaxDecimalPlaces(3);
   json.StartObject();
   Put("displayTimeUnit", "ns", &json);
   json.Key("traceEvents");

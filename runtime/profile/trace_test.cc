@@ -1,6 +1,8 @@
+#include <cmath>
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -146,6 +148,37 @@ TEST(TraceExportTest, ChromeTraceIsJsonWithCompleteEvents) {
     EXPECT_STREQ(event["args"]["device"].GetString(), "CPU:0");
   }
   EXPECT_EQ(complete, 3);
+}
+
+// Nanoseconds of a time in a Chrome trace, as Perfetto reads them.
+int64_t Nanoseconds(const rapidjson::Value& time) { return std::llround(time.GetDouble() * 1000); }
+
+TEST(TraceExportTest, ChromeTraceKeepsEventsNestedToTheNanosecond) {
+  tensorflow::profiler::XSpace space;
+  auto* const plane = space.add_planes();
+  const auto add = [&](int64_t offset_ps, int64_t duration_ps) {
+    auto* const event = plane->mutable_lines(plane->lines_size() - 1)->add_events();
+    event->set_offset_ps(offset_ps);
+    event->set_duration_ps(duration_ps);
+  };
+  // Picoseconds that are cut off add up to a nanosecond more in the inner event than around it.
+  plane->add_lines()->set_timestamp_ns(1000);
+  add(600, 1600);
+  add(1000, 1200);
+  // 0.1 + 0.2 is no 0.3 among doubles.
+  plane->add_lines()->set_timestamp_ns(1100);
+  add(200'000, 100'000);
+  rapidjson::Document document;
+  document.Parse(ToChromeTrace(space).c_str());
+  ASSERT_FALSE(document.HasParseError());
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  for (const auto& event : document["traceEvents"].GetArray()) {
+    if (std::string(event["ph"].GetString()) != "X") continue;
+    const int64_t begin = Nanoseconds(event["ts"]);
+    spans.push_back({begin, begin + Nanoseconds(event["dur"])});
+  }
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{0, 2}, {1, 2}, {300, 400}};
+  EXPECT_EQ(spans, expected);
 }
 
 TEST(TraceExportTest, AnEmptyTraceIsJsonToo) {
