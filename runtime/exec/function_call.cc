@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/branch_function.h"
 #include "runtime/kernels/truth.h"
 
 namespace tessera {
@@ -88,25 +89,25 @@ class RemoteFunction final : public Choice {
 
 class IfChoice final : public Choice {
  public:
-  IfChoice(const CallableFunction* then_branch, const CallableFunction* else_branch)
-      : then_(then_branch), else_(else_branch) {}
+  IfChoice(BranchFunction then_branch, BranchFunction else_branch)
+      : then_(std::move(then_branch)), else_(std::move(else_branch)) {}
   int first_arg() const override { return 1; }
   absl::StatusOr<const CallableFunction*> Choose(KernelContext& ctx) const override {
     ASSIGN_OR_RETURN(const bool holds, IsTrue(ctx.input(0)));
-    return holds ? then_ : else_;
+    return holds ? then_.get() : else_.get();
   }
-  std::vector<const CallableFunction*> functions() const override { return {then_, else_}; }
+  std::vector<const CallableFunction*> functions() const override {
+    return {then_.get(), else_.get()};
+  }
 
  private:
-  const CallableFunction* const then_;
-  const CallableFunction* const else_;
+  const BranchFunction then_, else_;
 };
 
 // An index beyond the branches means the last one.
 class CaseChoice final : public Choice {
  public:
-  explicit CaseChoice(std::vector<const CallableFunction*> branches)
-      : branches_(std::move(branches)) {}
+  explicit CaseChoice(std::vector<BranchFunction> branches) : branches_(std::move(branches)) {}
   int first_arg() const override { return 1; }
   absl::StatusOr<const CallableFunction*> Choose(KernelContext& ctx) const override {
     const Tensor& index = ctx.input(0);
@@ -116,12 +117,16 @@ class CaseChoice final : public Choice {
     }
     const int32_t i = index.scalar<int32_t>();
     const int32_t last = static_cast<int32_t>(branches_.size()) - 1;
-    return branches_[i < 0 || i > last ? last : i];
+    return branches_[i < 0 || i > last ? last : i].get();
   }
-  std::vector<const CallableFunction*> functions() const override { return branches_; }
+  std::vector<const CallableFunction*> functions() const override {
+    std::vector<const CallableFunction*> all;
+    for (const BranchFunction& branch : branches_) all.push_back(branch.get());
+    return all;
+  }
 
  private:
-  const std::vector<const CallableFunction*> branches_;
+  const std::vector<BranchFunction> branches_;
 };
 
 class CallKernel final : public OpKernel {
@@ -196,14 +201,21 @@ std::unique_ptr<OpKernel> MakePartitionedCall(const KernelBuild& build) {
 std::unique_ptr<OpKernel> MakeRemoteCall(const KernelBuild& build) {
   return MakeChecked(build, std::make_unique<RemoteFunction>(build.function("f")));
 }
+// A branch of a node whose first input chooses one.
+BranchFunction MakeBranch(const KernelBuild& build, const FunctionRef& ref) {
+  return BranchFunction(build, ref, build.num_inputs() - 1, build.num_outputs());
+}
 std::unique_ptr<OpKernel> MakeIf(const KernelBuild& build) {
-  return MakeChecked(build, std::make_unique<IfChoice>(build.function("then_branch"),
-                                                       build.function("else_branch")));
+  const auto branch = [&](absl::string_view attr) {
+    return MakeBranch(build, build.attr<FunctionRef>(attr));
+  };
+  return MakeChecked(build,
+                     std::make_unique<IfChoice>(branch("then_branch"), branch("else_branch")));
 }
 std::unique_ptr<OpKernel> MakeCase(const KernelBuild& build) {
-  std::vector<const CallableFunction*> branches;
+  std::vector<BranchFunction> branches;
   for (const FunctionRef& branch : build.attr<std::vector<FunctionRef>>("branches")) {
-    branches.push_back(build.function(branch));
+    branches.push_back(MakeBranch(build, branch));
   }
   if (branches.empty()) build.Fail(absl::InvalidArgumentError("has no branches"));
   return MakeChecked(build, std::make_unique<CaseChoice>(std::move(branches)));

@@ -7,6 +7,7 @@
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/exec/testing/executor_test_ops.h"
+#include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/testing/graph_text.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -16,8 +17,20 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+REGISTER_OP("TestRefuse").Input("x: int32").Output("z: int32");
+
+class RefuseKernel : public OpKernel {
+ public:
+  explicit RefuseKernel(const KernelBuild& build) {
+    build.Fail(absl::InvalidArgumentError("attribute refused"));
+  }
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+REGISTER_KERNEL("TestRefuse", kCpu, RefuseKernel);
+
 // double: x + x. count: counts x down to 0 by calling itself. forever: calls itself without end.
-// waits, fails: what their names say. lacks: an op without kernel.
+// waits, fails: what their names say. lacks: an op without kernel. refuses: one whose kernel
+// refuses its attributes.
 constexpr char kLibrary[] = R"(
   def double(x: int32) -> (y: int32):
     sum = TestAdd(x, x)
@@ -54,6 +67,14 @@ constexpr char kLibrary[] = R"(
   def lacks(x: int32) -> (y: int32):
     lost = TestNoKernel(x)
   return (y = lost:z:0)
+
+  def refuses(x: int32) -> (y: int32):
+    bad = TestRefuse(x)
+  return (y = bad:z:0)
+
+  def refuses_number(i: int32, x: int32) -> (y: int32):
+    bad = TestRefuse(x)
+  return (y = bad:z:0)
 
   def below_ten(x: int32) -> (y: bool):
     ten = Const() {dtype: int32, value: int32(10)}
@@ -259,6 +280,70 @@ TEST_F(FunctionRuntimeTest, IfCallsTheBranchThatItsConditionChooses) {
       EXPECT_EQ((*results)[0].scalar<int32_t>(), condition == 0 ? -1 : 8) << op;
     }
   }
+}
+
+TEST_F(FunctionRuntimeTest, AttributesThatABranchRefusesAreAnErrorOfTheCallThatTakesIt) {
+  const FunctionRef refuses{"refuses", {}}, fine{"double", {}};
+  for (const char* const op : {"If", "Case"}) {
+    TestGraph g;
+    const Endpoint choice = g.Arg(0, DType::kInt32), x = g.Arg(1, DType::kInt32);
+    AttrMap attrs{{"Tcond", DType::kInt32},
+                  {"Tin", std::vector<DType>{DType::kInt32}},
+                  {"Tout", std::vector<DType>{DType::kInt32}},
+                  {"then_branch", fine},
+                  {"else_branch", refuses}};
+    if (op == std::string("Case")) {
+      attrs = {{"Tin", std::vector<DType>{DType::kInt32}},
+               {"Tout", std::vector<DType>{DType::kInt32}},
+               {"branches", std::vector<FunctionRef>{refuses, fine}}};
+    }
+    g.Result(0, g.Op(op, {choice, x}, attrs, "choose"));
+    absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(1), Int(4)});
+    ASSERT_TRUE(results.ok()) << op << ": " << results.status();
+    EXPECT_EQ((*results)[0].scalar<int32_t>(), 8) << op;
+    const absl::Status refused = RunNode(g, {Int(0), Int(4)}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << op;
+    EXPECT_EQ(refused.message(),
+              "{{node choose}} in function 'refuses': {{node bad}} attribute refused");
+  }
+}
+
+TEST_F(FunctionRuntimeTest, AttributesThatABodyRefusesAreAnErrorOfTheFirstTurn) {
+  TestGraph loop;
+  loop.Result(0, loop.Op("While", {loop.Arg(0, DType::kInt32)},
+                         {{"T", std::vector<DType>{DType::kInt32}},
+                          {"cond", FunctionRef{"below_ten", {}}},
+                          {"body", FunctionRef{"refuses", {}}}}));
+  absl::StatusOr<std::vector<Tensor>> results = RunNode(loop, {Int(12)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), 12);
+  EXPECT_EQ(RunNode(loop, {Int(3)}).status().code(), absl::StatusCode::kInvalidArgument);
+
+  TestGraph numbers;
+  std::vector<Endpoint> inputs;
+  for (int i = 0; i < 4; ++i) inputs.push_back(numbers.Arg(i, DType::kInt32));
+  numbers.Result(0, numbers.Op("For", inputs,
+                               {{"T", std::vector<DType>{DType::kInt32}},
+                                {"body", FunctionRef{"refuses_number", {}}}}));
+  results = RunNode(numbers, {Int(5), Int(5), Int(1), Int(12)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), 12);
+  EXPECT_EQ(RunNode(numbers, {Int(5), Int(6), Int(1), Int(12)}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(FunctionRuntimeTest, MissingKernelsInBranchesAreErrorsOfTheLoad) {
+  TestGraph g;
+  const Endpoint cond = g.Arg(0, DType::kInt32), x = g.Arg(1, DType::kInt32);
+  g.Result(0, g.Op("If", {cond, x},
+                   {{"Tcond", DType::kInt32},
+                    {"Tin", std::vector<DType>{DType::kInt32}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"then_branch", FunctionRef{"double", {}}},
+                    {"else_branch", FunctionRef{"lacks", {}}}}));
+  const absl::Status status = RunNode(g, {Int(1), Int(4)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("TestNoKernel (node 'lacks/lost')"));
 }
 
 TEST_F(FunctionRuntimeTest, BodyThatWaitsMakesItsCallerWaitWithoutAThread) {

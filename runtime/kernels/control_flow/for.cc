@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/branch_function.h"
 #include "runtime/kernels/control_flow/function_loop.h"
 
 namespace tessera {
@@ -44,20 +45,20 @@ void NextArguments(Range* range, std::vector<Tensor>& values, std::vector<Tensor
 
 class ForKernel final : public OpKernel {
  public:
-  explicit ForKernel(const CallableFunction* body) : body_(body) {}
+  explicit ForKernel(BranchFunction body) : body_(std::move(body)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(Range range, ReadRange(ctx));
     std::vector<Tensor> values = TakeInputs(ctx, 3), args;
     while (!range.IsOver()) {
       NextArguments(&range, values, &args);
-      RETURN_IF_ERROR(body_->CallConsuming(ctx.step(), absl::MakeSpan(args), &values));
+      RETURN_IF_ERROR(body_.get()->CallConsuming(ctx.step(), absl::MakeSpan(args), &values));
     }
     return PutOutputs(ctx, values);
   }
 
  private:
-  const CallableFunction* const body_;
+  const BranchFunction body_;
 };
 
 // One running loop of AsyncForKernel.
@@ -91,12 +92,12 @@ class ForCalls final : public AsyncCalls {
 // For bodies that may wait.
 class AsyncForKernel final : public AsyncOpKernel {
  public:
-  explicit AsyncForKernel(const CallableFunction* body) : body_(body) {}
+  explicit AsyncForKernel(BranchFunction body) : body_(std::move(body)) {}
   void ComputeAsync(KernelContext& ctx, DoneCallback done) override {
     const absl::StatusOr<Range> range = ReadRange(ctx);
     if (!range.ok()) return done(range.status());
     if (!range->IsOver()) {
-      AsyncCalls::Run(std::make_unique<ForCalls>(ctx, *range, body_, std::move(done)));
+      AsyncCalls::Run(std::make_unique<ForCalls>(ctx, *range, body_.get(), std::move(done)));
       return;
     }
     std::vector<Tensor> values = TakeInputs(ctx, 3);
@@ -104,21 +105,22 @@ class AsyncForKernel final : public AsyncOpKernel {
   }
 
  private:
-  const CallableFunction* const body_;
+  const BranchFunction body_;
 };
 
 std::unique_ptr<OpKernel> MakeFor(const KernelBuild& build) {
-  const CallableFunction* const body = build.function("body");
-  if (!build.status().ok()) return nullptr;
   const int variables = build.num_inputs() - 3;
+  BranchFunction branch(build, "body", variables + 1, variables);
+  const CallableFunction* const body = branch.get();
+  if (!build.status().ok()) return nullptr;
   if (body->num_args() != variables + 1 || body->num_results() != variables) {
     build.Fail(absl::InvalidArgumentError(absl::StrCat(
         "the body takes ", body->num_args(), " and gives ", body->num_results(),
         " tensors, it must take the number and ", variables, " and give ", variables)));
     return nullptr;
   }
-  if (body->may_wait()) return std::make_unique<AsyncForKernel>(body);
-  return std::make_unique<ForKernel>(body);
+  if (body->may_wait()) return std::make_unique<AsyncForKernel>(std::move(branch));
+  return std::make_unique<ForKernel>(std::move(branch));
 }
 
 const KernelRegistration for_loop = KernelBuilder("For", kCpu, MakeFor);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/branch_function.h"
 #include "runtime/kernels/control_flow/function_loop.h"
 #include "runtime/kernels/truth.h"
 
@@ -20,8 +21,8 @@ absl::StatusOr<bool> Holds(const std::vector<Tensor>& condition) {
 
 class WhileKernel final : public OpKernel {
  public:
-  WhileKernel(const CallableFunction* cond, const CallableFunction* body)
-      : cond_(cond), body_(body) {}
+  WhileKernel(const CallableFunction* cond, BranchFunction body)
+      : cond_(cond), body_(std::move(body)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     // The body may work in the memory of the loop variables: from one iteration to the next nobody
@@ -33,14 +34,14 @@ class WhileKernel final : public OpKernel {
       ASSIGN_OR_RETURN(const bool holds, Holds(condition));
       condition[0] = Tensor();
       if (!holds) return PutOutputs(ctx, values);
-      RETURN_IF_ERROR(body_->CallConsuming(ctx.step(), absl::MakeSpan(values), &next));
+      RETURN_IF_ERROR(body_.get()->CallConsuming(ctx.step(), absl::MakeSpan(values), &next));
       values.swap(next);
     }
   }
 
  private:
   const CallableFunction* const cond_;
-  const CallableFunction* const body_;
+  const BranchFunction body_;
 };
 
 // One running loop of AsyncWhileKernel: calls the condition and the body in turn.
@@ -88,22 +89,23 @@ class WhileCalls final : public AsyncCalls {
 // For conditions and bodies that may wait.
 class AsyncWhileKernel final : public AsyncOpKernel {
  public:
-  AsyncWhileKernel(const CallableFunction* cond, const CallableFunction* body)
-      : cond_(cond), body_(body) {}
+  AsyncWhileKernel(const CallableFunction* cond, BranchFunction body)
+      : cond_(cond), body_(std::move(body)) {}
   void ComputeAsync(KernelContext& ctx, DoneCallback done) override {
-    AsyncCalls::Run(std::make_unique<WhileCalls>(ctx, cond_, body_, std::move(done)));
+    AsyncCalls::Run(std::make_unique<WhileCalls>(ctx, cond_, body_.get(), std::move(done)));
   }
 
  private:
   const CallableFunction* const cond_;
-  const CallableFunction* const body_;
+  const BranchFunction body_;
 };
 
 std::unique_ptr<OpKernel> MakeWhile(const KernelBuild& build) {
   const CallableFunction* const cond = build.function("cond", /*results_on_host=*/true);
-  const CallableFunction* const body = build.function("body");
-  if (!build.status().ok()) return nullptr;
   const int n = build.num_inputs();
+  BranchFunction branch(build, "body", n, n);
+  const CallableFunction* const body = branch.get();
+  if (!build.status().ok()) return nullptr;
   if (cond->num_args() != n || cond->num_results() != 1) {
     build.Fail(absl::InvalidArgumentError(
         absl::StrCat("the condition takes ", cond->num_args(), " and gives ", cond->num_results(),
@@ -116,8 +118,10 @@ std::unique_ptr<OpKernel> MakeWhile(const KernelBuild& build) {
                                                        " tensors, it must take and give ", n)));
     return nullptr;
   }
-  if (cond->may_wait() || body->may_wait()) return std::make_unique<AsyncWhileKernel>(cond, body);
-  return std::make_unique<WhileKernel>(cond, body);
+  if (cond->may_wait() || body->may_wait()) {
+    return std::make_unique<AsyncWhileKernel>(cond, std::move(branch));
+  }
+  return std::make_unique<WhileKernel>(cond, std::move(branch));
 }
 
 const KernelRegistration while_call = KernelBuilder("While", kAnyDevice, MakeWhile);
