@@ -7,68 +7,79 @@
 namespace tessera {
 namespace {
 
-// The last dimension of a tensor holds sets; all before it number them. One row a set, sorted and
-// without repetition.
+// A set of a tensor whose last dimension holds sets: which one it is in row-major order of the
+// dimensions before the last, and its elements, sorted and without repetition.
 template <typename T>
-struct Sets {
-  IndexVector shape;  // of the dimensions before the last
-  std::vector<std::vector<T>> rows;
+struct NumberedSet {
+  int64_t number;
+  std::vector<T> elements;
 };
 
-// Errors: INVALID_ARGUMENT if the shape has no last dimension, or is too large.
-absl::StatusOr<int64_t> CountSets(absl::Span<const int64_t> shape) {
+// All sets of a dense tensor in their order; of a sparse one those that have elements, in the order
+// of its values: a set whose values do not follow each other is there several times.
+template <typename T>
+using Sets = std::vector<NumberedSet<T>>;
+
+// Returns the dimensions that number the sets. Errors: INVALID_ARGUMENT if the shape has no
+// dimension for elements besides, or is too large.
+absl::StatusOr<Shape> OuterShape(absl::Span<const int64_t> shape) {
   if (shape.size() < 2) {
     return absl::InvalidArgumentError("sets need two dimensions or more: the last one holds them");
   }
-  ASSIGN_OR_RETURN(const Shape outer, Shape::Make(shape.subspan(0, shape.size() - 1)));
+  return Shape::Make(shape.subspan(0, shape.size() - 1));
+}
+
+// Errors: RESOURCE_EXHAUSTED if there are more sets than one call has time and memory for.
+absl::Status CheckCount(const Shape& outer) {
   constexpr int64_t kMostSets = int64_t{1} << 28;
-  if (outer.num_elements() > kMostSets) {
-    return absl::ResourceExhaustedError(absl::StrCat("there are ", outer.num_elements(), " sets"));
-  }
-  return outer.num_elements();
+  if (outer.num_elements() <= kMostSets) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("there are ", outer.num_elements(), " sets"));
 }
 
 template <typename T>
-void SortRows(Sets<T>* sets) {
-  for (std::vector<T>& row : sets->rows) {
-    std::sort(row.begin(), row.end());
-    row.erase(std::unique(row.begin(), row.end()), row.end());
+void SortElements(Sets<T>* sets) {
+  for (NumberedSet<T>& set : *sets) {
+    std::sort(set.elements.begin(), set.elements.end());
+    set.elements.erase(std::unique(set.elements.begin(), set.elements.end()), set.elements.end());
   }
 }
 
 template <typename T>
-absl::StatusOr<Sets<T>> ReadDense(const Tensor& tensor) {
-  ASSIGN_OR_RETURN(const int64_t count, CountSets(tensor.shape().dims()));
-  Sets<T> sets;
-  sets.shape.assign(tensor.shape().dims().begin(), tensor.shape().dims().end() - 1);
-  sets.rows.resize(count);
+Sets<T> ReadDense(const Tensor& tensor, int64_t count) {
   const int64_t size = tensor.dim(tensor.rank() - 1);
+  Sets<T> sets(count);
   const T* values = tensor.data<T>();
-  for (std::vector<T>& row : sets.rows) {
-    row.assign(values, values + size);
-    values += size;
+  for (size_t i = 0; i < sets.size(); ++i, values += size) {
+    sets[i].number = static_cast<int64_t>(i);
+    sets[i].elements.assign(values, values + size);
   }
-  SortRows(&sets);
+  SortElements(&sets);
   return sets;
 }
 
+// Requires positions that lie in the shape.
 template <typename T>
-absl::StatusOr<Sets<T>> ReadSparse(const KernelContext& ctx, int i, bool validate) {
-  ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, i));
-  ASSIGN_OR_RETURN(const int64_t count, CountSets(sparse.shape));
-  RETURN_IF_ERROR(validate ? sparse.CheckOrdered() : sparse.CheckInBounds());
+Sets<T> ReadSparse(const SparseTensor& sparse) {
   Sets<T> sets;
-  sets.shape.assign(sparse.shape.begin(), sparse.shape.end() - 1);
-  sets.rows.resize(count);
   for (int64_t n = 0; n < sparse.count(); ++n) {
-    int64_t row = 0;
+    int64_t number = 0;
     for (int d = 0; d + 1 < sparse.rank(); ++d) {
-      row = row * sparse.shape[d] + sparse.index(n)[d];
+      number = number * sparse.shape[d] + sparse.index(n)[d];
     }
-    sets.rows[row].push_back(sparse.values.data<T>()[n]);
+    if (sets.empty() || sets.back().number != number) sets.push_back({number, {}});
+    sets.back().elements.push_back(sparse.values.data<T>()[n]);
   }
-  SortRows(&sets);
+  SortElements(&sets);
   return sets;
+}
+
+// The sparse tensor of inputs i, i + 1 and i + 2. Errors: INVALID_ARGUMENT for positions outside
+// the shape, and, if they are to be validated, for unordered ones.
+absl::StatusOr<SparseTensor> SparseInput(const KernelContext& ctx, int i, bool validate) {
+  ASSIGN_OR_RETURN(SparseTensor sparse, SparseTensor::Input(ctx, i));
+  RETURN_IF_ERROR(OuterShape(sparse.shape).status());
+  RETURN_IF_ERROR(validate ? sparse.CheckOrdered() : sparse.CheckInBounds());
+  return sparse;
 }
 
 template <typename Visitor>
@@ -108,57 +119,93 @@ class SetOperationKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const int second = sparse_first_ ? 3 : 1;
+    SparseTensor a, b;
+    if (sparse_first_) {
+      ASSIGN_OR_RETURN(a, SparseInput(ctx, 0, validate_));
+    }
+    if (sparse_second_) {
+      ASSIGN_OR_RETURN(b, SparseInput(ctx, second, validate_));
+    }
+    const auto a_shape = sparse_first_ ? absl::MakeConstSpan(a.shape) : ctx.input(0).shape().dims();
+    const auto b_shape =
+        sparse_second_ ? absl::MakeConstSpan(b.shape) : ctx.input(second).shape().dims();
+    ASSIGN_OR_RETURN(const Shape outer, OuterShape(a_shape));
+    ASSIGN_OR_RETURN(const Shape outer_of_b, OuterShape(b_shape));
+    if (!(outer == outer_of_b)) {
+      return absl::InvalidArgumentError(
+          "both inputs must agree in all dimensions but the last one");
+    }
+    if (!sparse_first_) RETURN_IF_ERROR(CheckCount(outer));
     return VisitSetType(
         ctx.input(sparse_first_ ? 1 : 0).dtype(), [&]<typename T>() -> absl::Status {
-          absl::StatusOr<Sets<T>> a =
-              sparse_first_ ? ReadSparse<T>(ctx, 0, validate_) : ReadDense<T>(ctx.input(0));
-          if (!a.ok()) return a.status();
-          absl::StatusOr<Sets<T>> b = sparse_second_ ? ReadSparse<T>(ctx, second, validate_)
-                                                     : ReadDense<T>(ctx.input(second));
-          if (!b.ok()) return b.status();
-          return Combine<T>(ctx, *a, *b);
+          const int64_t count = outer.num_elements();
+          const Sets<T> of_a = sparse_first_ ? ReadSparse<T>(a) : ReadDense<T>(ctx.input(0), count);
+          const Sets<T> of_b =
+              sparse_second_ ? ReadSparse<T>(b) : ReadDense<T>(ctx.input(second), count);
+          return Write(ctx, outer, Combine(of_a, of_b));
         });
   }
 
  private:
+  // Walks through both as TensorFlow does, so that sets out of order give what they give there: the
+  // set with the lower number comes next, or both if they are the same one. Beside dense sets, a
+  // sparse one that has a lower number than they is never reached, nor are those behind it.
   template <typename T>
-  absl::Status Combine(KernelContext& ctx, const Sets<T>& a, const Sets<T>& b) const {
-    if (a.shape != b.shape) {
-      return absl::InvalidArgumentError(
-          "both inputs must agree in all dimensions but the last one");
+  Sets<T> Combine(const Sets<T>& a, const Sets<T>& b) const {
+    static const std::vector<T> none;
+    Sets<T> results;
+    size_t i = 0, j = 0;
+    while (i < a.size() || (sparse_first_ && j < b.size())) {
+      const bool only_b =
+          i == a.size() || (sparse_first_ && j < b.size() && b[j].number < a[i].number);
+      const bool takes_b = only_b || (j < b.size() && b[j].number == a[i].number);
+      const int64_t number = only_b ? b[j].number : a[i].number;
+      const std::vector<T>& x = only_b ? none : a[i++].elements;
+      const std::vector<T>& y = takes_b ? b[j++].elements : none;
+      results.push_back({number, Combine(x, y)});
     }
-    std::vector<std::vector<T>> results(a.rows.size());
+    return results;
+  }
+
+  template <typename T>
+  std::vector<T> Combine(const std::vector<T>& x, const std::vector<T>& y) const {
+    std::vector<T> result;
+    const auto to = std::back_inserter(result);
+    if (operation_ == "a-b") {
+      std::set_difference(x.begin(), x.end(), y.begin(), y.end(), to);
+    } else if (operation_ == "b-a") {
+      std::set_difference(y.begin(), y.end(), x.begin(), x.end(), to);
+    } else if (operation_ == "union") {
+      std::set_union(x.begin(), x.end(), y.begin(), y.end(), to);
+    } else {
+      std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), to);
+    }
+    return result;
+  }
+
+  template <typename T>
+  static absl::Status Write(KernelContext& ctx, const Shape& outer, const Sets<T>& results) {
     int64_t total = 0, widest = 0;
-    for (size_t row = 0; row < results.size(); ++row) {
-      const std::vector<T>&x = a.rows[row], &y = b.rows[row];
-      auto to = std::back_inserter(results[row]);
-      if (operation_ == "a-b") {
-        std::set_difference(x.begin(), x.end(), y.begin(), y.end(), to);
-      } else if (operation_ == "b-a") {
-        std::set_difference(y.begin(), y.end(), x.begin(), x.end(), to);
-      } else if (operation_ == "union") {
-        std::set_union(x.begin(), x.end(), y.begin(), y.end(), to);
-      } else {
-        std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), to);
-      }
-      total += static_cast<int64_t>(results[row].size());
-      widest = std::max(widest, static_cast<int64_t>(results[row].size()));
+    for (const NumberedSet<T>& set : results) {
+      const auto size = static_cast<int64_t>(set.elements.size());
+      total += size;
+      widest = std::max(widest, size);
     }
-    IndexVector shape = a.shape;
+    IndexVector shape(outer.dims().begin(), outer.dims().end());
     shape.push_back(widest);
     ASSIGN_OR_RETURN(const SparseOutput output, AllocateSparse(ctx, 0, total, shape));
     int64_t* index = output.indices->data<int64_t>();
     T* value = output.values->data<T>();
-    for (size_t row = 0; row < results.size(); ++row) {
-      for (size_t i = 0; i < results[row].size(); ++i) {
-        int64_t rest = static_cast<int64_t>(row);
-        for (size_t d = a.shape.size(); d-- > 0;) {
-          index[d] = rest % a.shape[d];
-          rest /= a.shape[d];
+    for (const NumberedSet<T>& set : results) {
+      for (size_t i = 0; i < set.elements.size(); ++i) {
+        int64_t rest = set.number;
+        for (int d = outer.rank(); d-- > 0;) {
+          index[d] = rest % outer.dim(d);
+          rest /= outer.dim(d);
         }
-        index[a.shape.size()] = static_cast<int64_t>(i);
+        index[outer.rank()] = static_cast<int64_t>(i);
         index += shape.size();
-        *value++ = results[row][i];
+        *value++ = set.elements[i];
       }
     }
     return absl::OkStatus();
@@ -171,18 +218,21 @@ REGISTER_KERNEL("DenseToDenseSetOperation", kCpu, SetOperationKernel);
 REGISTER_KERNEL("DenseToSparseSetOperation", kCpu, SetOperationKernel);
 REGISTER_KERNEL("SparseToSparseSetOperation", kCpu, SetOperationKernel);
 
-// How many different elements each set has.
+// How many different elements each set has. Of a set whose values do not follow each other, those
+// that do so last are counted, as in TensorFlow.
 class SetSizeKernel : public OpKernel {
  public:
   explicit SetSizeKernel(const KernelBuild& build)
       : validate_(build.attr<bool>("validate_indices")) {}
   absl::Status Compute(KernelContext& ctx) override {
-    return VisitSetType(ctx.input(1).dtype(), [&]<typename T>() -> absl::Status {
-      ASSIGN_OR_RETURN(const Sets<T> sets, ReadSparse<T>(ctx, 0, validate_));
-      ASSIGN_OR_RETURN(Tensor* const output,
-                       ctx.AllocateOutput(0, Shape(absl::Span<const int64_t>(sets.shape))));
-      for (size_t row = 0; row < sets.rows.size(); ++row) {
-        output->data<int32_t>()[row] = static_cast<int32_t>(sets.rows[row].size());
+    ASSIGN_OR_RETURN(const SparseTensor sparse, SparseInput(ctx, 0, validate_));
+    ASSIGN_OR_RETURN(const Shape outer, OuterShape(sparse.shape));
+    RETURN_IF_ERROR(CheckCount(outer));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, outer));
+    std::fill_n(output->data<int32_t>(), output->num_elements(), 0);
+    return VisitSetType(ctx.input(1).dtype(), [&]<typename T>() {
+      for (const NumberedSet<T>& set : ReadSparse<T>(sparse)) {
+        output->data<int32_t>()[set.number] = static_cast<int32_t>(set.elements.size());
       }
       return absl::OkStatus();
     });
