@@ -12,8 +12,17 @@ absl::Status SetReshaped(KernelContext& ctx, const Shape& shape) {
   return absl::OkStatus();
 }
 
+// The product of the sizes that are not 0; negative if it is too large.
+int64_t ProductButZeros(absl::Span<const int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes) {
+    if (size > 0 && product > 0) product = MultiplyWithoutOverflow(product, size);
+  }
+  return product;
+}
+
 // The new shape, a vector or the scalar of one dimension, may hold one -1, which stands for what is
-// left.
+// left: of the sizes that are not 0, if the new shape has a 0.
 // Errors: INVALID_ARGUMENT for two of them, other negative sizes, or another number of elements.
 class ReshapeKernel : public OpKernel {
  public:
@@ -46,7 +55,15 @@ class ReshapeKernel : public OpKernel {
             absl::StrCat("a tensor of ", input.num_elements(),
                          " elements cannot take a shape whose known sizes multiply to ", known));
       }
-      dims[unknown] = known == 0 ? 0 : input.num_elements() / known;
+      int64_t left = input.num_elements(), taken = known;
+      if (known == 0) {
+        left = ProductButZeros(input.shape().dims());
+        taken = ProductButZeros(dims);
+        if (left < 0 || taken < 0) {
+          return absl::InvalidArgumentError("there are too many elements but for sizes of 0");
+        }
+      }
+      dims[unknown] = left / taken;
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     return SetReshaped(ctx, shape);
