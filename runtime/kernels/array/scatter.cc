@@ -35,10 +35,11 @@ class CoordinateScatter {
   explicit CoordinateScatter(const KernelBuild& build)
       : ravel_(build), scatter_(build), bad_indices_(BadIndicesPolicy(build)) {}
 
-  // Scalar updates pass the check only where there is one slice of one element, so that the
-  // primitive's repeating of scalars makes no difference.
   absl::Status Run(KernelContext& ctx, ScatterOp op, const Tensor& indices, const Tensor& updates,
                    Tensor* target) const {
+    if (updates.rank() == 0) {
+      return absl::InvalidArgumentError("updates must have one dimension or more, are a scalar");
+    }
     if (target->num_elements() == 0 && (indices.num_elements() > 0 || updates.num_elements() > 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("there are indices or updates for an empty output of shape ",
