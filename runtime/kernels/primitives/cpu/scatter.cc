@@ -137,7 +137,8 @@ absl::StatusOr<Tensor> Resolve(KernelContext& ctx, const Tensor& indices, int64_
 absl::Status RunScatter(KernelContext& ctx, ScatterOp op, const Scatter::Geometry& geometry,
                         const Tensor& indices, BadIndices bad_indices, const Tensor& updates,
                         Tensor* target) {
-  if (indices.num_elements() == 0) return absl::OkStatus();
+  // A zero among divisors is an error even if it divides nothing.
+  if (indices.num_elements() == 0 && op != ScatterOp::kDiv) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Tensor resolved, Resolve(ctx, indices, geometry.size, bad_indices));
   return Combine(op, {resolved.flat<int64_t>(), geometry.size, geometry.slice, updates, *target});
 }
