@@ -180,6 +180,7 @@ class SparseSplitKernel : public OpKernel {
                                                      input.shape[axis], " cannot be split into ",
                                                      pieces_, " pieces"));
     }
+    RETURN_IF_ERROR(input.CheckInBounds());
     IndexVector begin(input.rank(), 0), size = input.shape;
     for (int64_t piece = 0; piece < pieces_; ++piece) {
       size[axis] = input.shape[axis] / pieces_ + (piece < input.shape[axis] % pieces_ ? 1 : 0);
