@@ -112,12 +112,13 @@ class AssignGroupKernel final : public OpKernel {
     }
     const auto members = groups.flat<int32_t>();
     const auto found = std::find(members.begin(), members.end(), device);
-    // TensorFlow looks no further than it must.
-    for (auto member = members.begin(); member != found; ++member) {
+    // TensorFlow looks no further than the device.
+    const auto last = found == members.end() ? found : found + 1;
+    for (auto member = members.begin(); member != last; ++member) {
       if (*member < 0 || *member >= static_cast<int64_t>(members.size())) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("group_assignment has ", *member, " before device_index ", device,
-                         ", which is no number of one of ", members.size(), " devices"));
+        return absl::InvalidArgumentError(absl::StrCat("group_assignment has ", *member,
+                                                       ", which is no number of one of ",
+                                                       members.size(), " devices"));
       }
     }
     if (found == members.end()) {
