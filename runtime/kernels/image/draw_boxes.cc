@@ -66,9 +66,9 @@ class DrawBoxesKernel : public OpKernel {
       }
     } else {
       for (const auto& color : kColors) colors.insert(colors.end(), color, color + channels);
+      // Frames in grey images are white.
+      if (channels == 1) std::fill(colors.begin(), colors.end(), 1.0f);
     }
-    // Frames in grey images are white.
-    if (channels == 1) std::fill(colors.begin(), colors.end(), 1.0f);
     return colors;
   }
 
