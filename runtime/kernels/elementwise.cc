@@ -44,6 +44,7 @@ class ElementwiseKernel : public OpKernel {
           absl::InvalidArgumentError(absl::StrCat(op_.name, " of ", DTypeName(input), " gives ",
                                                   DTypeName(result), ", not ", DTypeName(output))));
     }
+    keeps_shape_ = op_.name == absl::string_view("ClipByValue");
     if (op_.if_incompatible) {
       fails_if_incompatible_ = build.attr<bool>("incompatible_shape_error");
     }
@@ -120,6 +121,7 @@ class ElementwiseKernel : public OpKernel {
       }
       shape = *std::move(both);
     }
+    if (keeps_shape_ && !(shape == ctx.input(0).shape())) return ShapesDiffer(ctx);
     const char* data[kMaxOperands];
     ByteStrides strides[kMaxOperands];
     for (int i = 0; i < op_.arity; ++i) {
@@ -162,6 +164,7 @@ class ElementwiseKernel : public OpKernel {
   const int64_t input_size_;
   const int64_t output_size_;
   bool fails_if_incompatible_ = true;
+  bool keeps_shape_ = false;  // the first input's: limits of ClipByValue cannot widen it
   std::unique_ptr<Elementwise> elementwise_;
 };
 
