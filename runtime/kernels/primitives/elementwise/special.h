@@ -176,6 +176,11 @@ struct IgammaGradA {
 struct RandomGammaGrad {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    // TensorFlow gives 0 where the density, but for a factor of the sample, underflows.
+    const double least = std::is_same_v<T, float> ? -88.72283905206835 : -709.782712893384;
+    if (x > 0 && special::internal::LogTerm(x, y) + std::log(static_cast<double>(x)) < least) {
+      return T(0);
+    }
     return static_cast<T>(special::RandomGammaGrad(x, y));
   }
 };
