@@ -37,6 +37,8 @@ REGISTER_GRADIENT("Tile", [](GradientOp& op) {
 
 // ---- joining and splitting ----
 
+REGISTER_GRADIENT("XlaSharding", [](GradientOp& op) { op.Set(0, op.dy()); });
+
 REGISTER_GRADIENT("Pack", [](GradientOp& op) {
   const std::vector<Expr> parts = CallAll(
       "Unpack", {{op.dy()}}, {{"num", op.attr<int64_t>("N")}, {"axis", op.attr<int64_t>("axis")}});

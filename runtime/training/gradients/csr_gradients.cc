@@ -91,5 +91,25 @@ REGISTER_GRADIENT("SparseMatrixMatMul", [](GradientOp& op) {
   }
 });
 
+// The product C = a b of two CSR matrices, each in its form: its operands have the gradients
+// dC b^H and a^H dC, in the forms that undo theirs.
+REGISTER_GRADIENT("SparseMatrixSparseMatMul", [](GradientOp& op) {
+  const DType type = op.attr<DType>("type");
+  const auto formed = [&](const Expr& x, const Form& form) {
+    if (!form.is_transposed) return x;
+    return Call("SparseMatrixTranspose", {x}, {{"conjugate", form.is_conjugated}, {"type", type}});
+  };
+  const auto product = [&](const Expr& x, const Expr& y, const char* adjoint) {
+    return Call("SparseMatrixSparseMatMul", {x, y}, {{adjoint, true}, {"type", type}});
+  };
+  const Form form_a = FormOf(op, "a"), form_b = FormOf(op, "b");
+  if (op.Wants(0)) {
+    op.Set(0, formed(product(op.dy(), formed(op.in(1), form_b), "adjoint_b"), form_a));
+  }
+  if (op.Wants(1)) {
+    op.Set(1, formed(product(formed(op.in(0), form_a), op.dy(), "adjoint_a"), form_b));
+  }
+});
+
 }  // namespace
 }  // namespace tessera

@@ -95,7 +95,7 @@ Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
   return Call("Einsum", {dx}, {{"equation", absl::StrCat(own_in_front, "->", own)}});
 }
 
-REGISTER_GRADIENT("Einsum", [](GradientOp& op) {
+void EinsumGradient(GradientOp& op) {
   Equation equation;
   const std::string text = op.attr<std::string>("equation");
   if (!Parse(text, &equation) || equation.inputs.size() != static_cast<size_t>(op.num_inputs())) {
@@ -114,7 +114,9 @@ REGISTER_GRADIENT("Einsum", [](GradientOp& op) {
   for (int i = 0; i < op.num_inputs(); ++i) {
     if (op.Wants(i)) op.Set(i, OperandGradient(op, equation, i));
   }
-});
+}
+REGISTER_GRADIENT("Einsum", EinsumGradient);
+REGISTER_GRADIENT("XlaEinsum", EinsumGradient);
 
 }  // namespace
 }  // namespace tessera

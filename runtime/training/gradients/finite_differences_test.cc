@@ -1,5 +1,6 @@
 // Gradients against central differences, in double: a check that needs no other program.
 #include <cmath>
+#include <functional>
 
 #include "gtest/gtest.h"
 #include "runtime/session/session.h"
@@ -19,6 +20,8 @@ struct DifferenceCase {
   AttrMap attrs = {};
   std::vector<Tensor> more = {};
   int output = 0;
+  // Gives y instead of the op, which then is its name alone.
+  std::function<Expr(const std::vector<Expr>& inputs)> forward = nullptr;
 };
 
 // Values in (0.2, 0.9) that all differ, where every op of the list is smooth.
@@ -46,7 +49,7 @@ class Differences {
       inputs.push_back(build.Of({x, 0}));
     }
     for (const Tensor& each : c.more) inputs.push_back(build.Constant(each));
-    const Expr y = Call(c.op, inputs, c.attrs, c.output);
+    const Expr y = c.forward != nullptr ? c.forward(inputs) : Call(c.op, inputs, c.attrs, c.output);
     const Expr sum = SumOver(Reshape(Call("Square", {y + 0.3}), build.Ints({-1})), build.Ints({0}));
     EXPECT_TRUE(build.status().ok()) << build.status();
     const auto gradients = AddGradients(&graph, {sum.endpoint()}, xs);
@@ -99,6 +102,34 @@ class FiniteDifferencesTest : public testing::TestWithParam<DifferenceCase> {};
 
 TEST_P(FiniteDifferencesTest, AreTheGradient) { Differences(GetParam()).Check(); }
 
+// The product of two CSR matrices, with these attributes. No element is left out.
+DifferenceCase SparseProduct(const Shape& a, const Shape& b, AttrMap attrs) {
+  attrs.emplace("type", DType::kDouble);
+  return {.op = "SparseMatrixSparseMatMul",
+          .shapes = {a, b},
+          .forward = [attrs](const std::vector<Expr>& inputs) {
+            std::vector<Expr> matrices;
+            for (const Expr& x : inputs) {
+              const Expr indices = Call("Where", {x});
+              matrices.push_back(Call("DenseToCSRSparseMatrix", {x, indices}));
+            }
+            return Call("CSRSparseMatrixToDense",
+                        {Call("SparseMatrixSparseMatMul", matrices, attrs)},
+                        {{"type", DType::kDouble}});
+          }};
+}
+
+// Both components of a composite tensor, one of them through a variant of its own.
+Expr ThroughComposites(const std::vector<Expr>& inputs) {
+  const AttrMap attrs = {{"metadata", ""},
+                         {"Tcomponents", std::vector<DType>{DType::kDouble, DType::kDouble}}};
+  const Expr composite = Call("CompositeTensorVariantFromComponents", inputs, {{"metadata", ""}});
+  const std::vector<Expr> components =
+      CallAll("CompositeTensorVariantToComponents", {{composite}}, attrs);
+  if (components.empty()) return Expr();
+  return components[0] * components[1];
+}
+
 std::vector<DifferenceCase> Cases() {
   std::vector<DifferenceCase> cases;
   for (const char* op :
@@ -135,6 +166,13 @@ std::vector<DifferenceCase> Cases() {
   }
   for (const int output : {0, 1, 2}) cases.push_back({"Svd", {{4, 3}}, {}, {}, output});
   cases.push_back({"RGBToHSV", {{4, 3}}});
+  cases.push_back({"XlaSharding", {{4, 3}}});
+  cases.push_back(SparseProduct({2, 3}, {3, 4}, {}));
+  cases.push_back(SparseProduct({3, 2}, {3, 4}, {{"transpose_a", true}}));
+  cases.push_back(SparseProduct({3, 2}, {4, 3}, {{"adjoint_a", true}, {"transpose_b", true}}));
+  cases.push_back({.op = "CompositeTensorVariantFromComponents",
+                   .shapes = {{2, 3}, {2, 3}},
+                   .forward = ThroughComposites});
   cases.push_back({"IsotonicRegression", {{2, 5}}, {{"output_dtype", DType::kDouble}}});
   for (const char* op : {"FractionalAvgPool", "FractionalMaxPool"}) {
     cases.push_back({op,

@@ -85,6 +85,14 @@ TEST_F(GradientsTest, HandlesOfVariablesGoThroughConditions) {
   }
 }
 
+TEST_F(GradientsTest, XlasEinsumHasTheGradientOfEinsum) {
+  const Expr x = Reshape(Input({1, 2, 3, 4, 5, 6}), build_.Ints({2, 3}));
+  const Expr y = Reshape(Input({1, -1, 2, 0, 3, 5}), build_.Ints({3, 2}));
+  const Expr product = Call("XlaEinsum", {x, y}, {{"equation", "ij,jk->ki"}});
+  EXPECT_THAT(GradientOf(product, x), ElementsAre(0, 2, 8, 0, 2, 8));
+  EXPECT_THAT(GradientOf(product, y), ElementsAre(5, 5, 7, 7, 9, 9));
+}
+
 TEST_F(GradientsTest, GradientOfATensorWithRespectToItselfIsOnes) {
   const Expr x = Input({1, 2});
   EXPECT_THAT(GradientOf(x, x), ElementsAre(1, 1));

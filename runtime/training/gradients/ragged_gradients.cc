@@ -1,4 +1,5 @@
-// Gradients of ops on ragged tensors: row splits, then flat values.
+// Gradients of ops on ragged tensors (row splits, then flat values), and on composite tensors in a
+// single variant.
 #include "runtime/training/gradients/gradient_registry.h"
 
 namespace tessera {
@@ -11,6 +12,26 @@ Expr Gather(const Expr& params, const Expr& indices) {
 Expr Positions(const Expr& condition) {
   return Call("Squeeze", {Call("Where", {condition})}, {{"squeeze_dims", std::vector<int64_t>{1}}});
 }
+
+// The gradient of a composite tensor is one of the same kind. Components without a gradient, such
+// as row splits, are those of the forward value.
+REGISTER_GRADIENT("CompositeTensorVariantFromComponents", [](GradientOp& op) {
+  const std::vector<Expr> d =
+      CallAll("CompositeTensorVariantToComponents", {{op.dy()}},
+              {{"metadata", op.attr<std::string>("metadata")},
+               {"Tcomponents", op.attr<std::vector<DType>>("Tcomponents")}});
+  for (size_t i = 0; i < d.size(); ++i) {
+    if (op.Wants(static_cast<int>(i))) op.Set(static_cast<int>(i), d[i]);
+  }
+});
+REGISTER_GRADIENT("CompositeTensorVariantToComponents", [](GradientOp& op) {
+  std::vector<Expr> components;
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    components.push_back(op.HasDy(i) ? op.dy(i) : op.out(i));
+  }
+  op.Set(0, Call("CompositeTensorVariantFromComponents", components,
+                 {{"metadata", op.attr<std::string>("metadata")}}));
+});
 
 REGISTER_GRADIENT("RaggedTensorToSparse", [](GradientOp& op) {
   const int values = op.num_inputs() - 1;
