@@ -282,6 +282,85 @@ def test_graph_that_reads_its_own_data_needs_none_in_the_job(tmp_path):
     assert "reads its own data" in resumed["data_begin_anew"]
 
 
+class QueueModel:
+    """A graph of TF1 that reads records through queues, filled by queue runners."""
+
+    def __init__(self, files, epochs, in_order=True):
+        self.graph = v1.Graph()
+        with self.graph.as_default():
+            names = v1.train.string_input_producer([str(f) for f in files], num_epochs=epochs,
+                                                   shuffle=not in_order, seed=1)
+            _, record = v1.TFRecordReader().read(names)
+            parsed = v1.parse_single_example(record, {
+                "x": v1.FixedLenFeature([4], tf.float32), "y": v1.FixedLenFeature([], tf.float32)})
+            columns = [parsed["x"], parsed["y"]]
+            if in_order:
+                features, labels = v1.train.batch(columns, BATCH)
+            else:
+                features, labels = v1.train.shuffle_batch(
+                    columns, BATCH, capacity=40, min_after_dequeue=16, num_threads=3, seed=2)
+            kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+            output = tf.squeeze(tf.matmul(features, kernel), 1)
+            self.loss = tf.identity(v1.losses.mean_squared_error(labels, output), name="loss")
+            self.train = v1.train.MomentumOptimizer(RATE, 0.9).minimize(self.loss, name="train")
+            self.init = [v1.global_variables_initializer(), v1.local_variables_initializer()]
+
+    def write(self, folder):
+        with self.graph.as_default():
+            v1.train.export_meta_graph(str(folder / "train.meta"))
+        job = folder / "job.yaml"
+        job.write_text("graph: {meta_graph: train.meta, train_op: train}\nsteps: 100\n"
+                       "hooks: {logging: {every_steps: 1}}\n", encoding="utf-8")
+        return job
+
+    def curve(self):
+        with self.graph.as_default(), v1.Session() as session:
+            session.run(self.init)
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator)
+            curve = []
+            try:
+                while True:
+                    curve.append(session.run([self.loss, self.train])[0])
+            except tf.errors.OutOfRangeError:
+                pass
+            coordinator.request_stop()
+            coordinator.join(threads)
+        return curve
+
+
+def test_queue_runners_fill_the_queues_until_the_data_end(tmp_path):
+    x, y = train_jobs.examples(ROWS)
+    for part in range(2):
+        rows = slice(part * 32, part * 32 + 32)
+        train_jobs.write_examples(tmp_path / f"{part}.tfrecord", x[rows], y[rows])
+    model = QueueModel([tmp_path / "0.tfrecord", tmp_path / "1.tfrecord"], epochs=2)
+    expected = model.curve()
+    assert len(expected) == 2 * ROWS / BATCH
+    process = train(model.write(tmp_path))
+    np.testing.assert_allclose(list(losses(process).values()), expected, rtol=1e-4)
+    (stop,) = [r for r in records(process) if r["event"] == "stop"]
+    assert stop["reason"] == "the graph's own data have ended"
+    # A run that goes on reads them from the beginning, for all epochs.
+    resumed = train(tmp_path / "job.yaml")
+    assert list(losses(resumed)) == list(range(17, 33))
+
+
+def test_shuffled_queues_without_an_end_feed_all_steps(tmp_path):
+    train_jobs.write_examples(tmp_path / "train.tfrecord", *train_jobs.examples(ROWS))
+    model = QueueModel([tmp_path / "train.tfrecord"], epochs=None, in_order=False)
+    curve = list(losses(train(model.write(tmp_path))).values())
+    assert len(curve) == 100 and np.mean(curve[-10:]) < 0.01 * curve[0]
+
+
+def test_a_file_that_queues_cannot_read_ends_the_run_with_its_name(tmp_path):
+    (tmp_path / "damaged.tfrecord").write_bytes(b"no record at all")
+    for name in ("damaged.tfrecord", "missing.tfrecord"):
+        process = train(QueueModel([tmp_path / name], epochs=1).write(tmp_path), resume="false")
+        assert process.returncode == 6, process.stderr
+        assert name in process.stderr and "queue 'batch/fifo_queue'" in process.stderr
+
+
 def test_bfloat16_products_stay_near_the_curve(tmp_path):
     graph = v1.Graph()
     with graph.as_default():

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "tensorflow/core/framework/reader_base.pb.h"
 
@@ -26,7 +27,9 @@ absl::StatusOr<bool> RecordReader::Read(int64_t count, std::vector<Record>* reco
       ++work_started_;
     }
     absl::StatusOr<std::optional<Record>> record = work_->Next();
-    if (!record.ok()) return failure_ = record.status();
+    if (!record.ok()) {
+      return failure_ = Annotate(record.status(), absl::StrCat("file '", name_, "': "));
+    }
     const bool more = record->has_value();
     if (more) {
       records->push_back(**std::move(record));

@@ -21,6 +21,7 @@
 #include "runtime/training/job/nan_hook.h"
 #include "runtime/training/job/nan_locator.h"
 #include "runtime/training/job/profiler_hook.h"
+#include "runtime/training/job/queue_threads.h"
 #include "runtime/training/job/run_end.h"
 #include "runtime/training/job/run_folder.h"
 #include "runtime/training/job/run_state.h"
@@ -53,6 +54,9 @@ class TrainingRun {
     RETURN_IF_ERROR(OpenFolder());
     if (is_uploaded_) UploadAhead();
     RETURN_IF_ERROR(InitOrResume());
+    if (!prepared_.program->queue_runners.empty()) {
+      ASSIGN_OR_RETURN(queue_threads_, QueueThreads::Start(*prepared_.program));
+    }
     RETURN_IF_ERROR(AddHooks());
     if (const absl::Status status = Steps(); !status.ok()) {
       // A checkpoint that is being written stays; why the run ended is what is told.
@@ -263,6 +267,7 @@ class TrainingRun {
         is_uploaded_ ? prepared_.step->RunUploaded(prepared_.source->prepared(), step_timeout_)
                      : prepared_.step->Run(batch, step_timeout_);
     if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
+    if (queue_threads_ != nullptr && !loss.ok()) return EndOfQueues(loss.status(), step);
     if (!loss.ok()) return StepError(loss.status(), step);
     position_.step = step;
     const StepResult result{.step = step, .loss = *loss, .rows = RowsOf(batch), .batch = &batch};
@@ -289,6 +294,18 @@ class TrainingRun {
     const bool is_of_data = prepared_.source != nullptr &&
                             (absl::IsInvalidArgument(error) || absl::IsOutOfRange(error));
     return is_of_data ? WithFailure(annotated, RunFailure::kData) : annotated;
+  }
+
+  // A step fails when a queue has no more for it. Why, the threads that filled it know better.
+  absl::Status EndOfQueues(const absl::Status& error, int64_t step) {
+    const absl::Status filled = queue_threads_->status();
+    if (!filled.ok()) {
+      return WithFailure(Annotate(filled, absl::StrCat("step ", step, ": the graph's own data: ")),
+                         RunFailure::kData);
+    }
+    if (!absl::IsOutOfRange(error)) return StepError(error, step);
+    end_.Ask("the graph's own data have ended", /*complete=*/true);
+    return absl::OkStatus();
   }
 
   absl::Status TimeoutError(absl::string_view what) const {
@@ -340,8 +357,9 @@ class TrainingRun {
   std::vector<std::unique_ptr<Hook>> hooks_;
   std::unique_ptr<RunState> state_;
   RunState::Position position_;
-  Evaluation evaluation_{.step = -1};  // the last one
-  BackgroundSave save_;                // its thread uses state_
+  Evaluation evaluation_{.step = -1};            // the last one
+  BackgroundSave save_;                          // its thread uses state_
+  std::unique_ptr<QueueThreads> queue_threads_;  // null: the graph has no queue runners
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "runtime/training/program/optimizers.h"
 #include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_sources.h"
+#include "runtime/training/program/queue_runners.h"
 #include "runtime/training/program/schedules.h"
 #include "runtime/training/program/training_variables.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -302,6 +303,7 @@ absl::StatusOr<TrainingProgram> MakeForwardProgram(const GraphSpec& spec,
   ASSIGN_OR_RETURN(trained.graph, ImportGraph(meta_graph.graph_def()));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
   program.graph = trained.graph->Clone();
+  ASSIGN_OR_RETURN(program.queue_runners, QueueRunnersOf(meta_graph, *trained.graph));
   ASSIGN_OR_RETURN(const DType products, ProductDType(options.precision));
   RETURN_IF_ERROR(UseProductsOf(products, trained.graph.get()));
   ASSIGN_OR_RETURN(trained.trainable,

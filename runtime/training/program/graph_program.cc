@@ -90,6 +90,25 @@ absl::StatusOr<std::set<std::string>> VariablesOf(const Graph& graph, const RunS
   return names;
 }
 
+// Has the variables that only queue runners reach initialised, such as the number of epochs that
+// were read. Checkpoints do not have them: the data begin anew when a run goes on.
+absl::Status InitQueueVariables(const Graph& graph, const RunSignature& run,
+                                TrainingProgram* program) {
+  if (program->queue_runners.empty()) return absl::OkStatus();
+  RunSignature fill;
+  for (const QueueRunner& runner : program->queue_runners) {
+    fill.targets.insert(fill.targets.end(), runner.enqueue.begin(), runner.enqueue.end());
+  }
+  ASSIGN_OR_RETURN(const std::set<std::string> trained, VariablesOf(graph, run));
+  ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(graph, fill));
+  for (const std::string& name : names) {
+    if (trained.contains(name)) continue;
+    ASSIGN_OR_RETURN(const Node* const initializer, FindInitializer(graph, *graph.FindNode(name)));
+    program->init.push_back(initializer->name());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
                           TrainingProgram* program) {
   const auto keys = SaverKeys(*trained.graph, trained.restore_node);
@@ -224,6 +243,7 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   }
   all.fetches.insert(all.fetches.end(), evaluation.fetches.begin(), evaluation.fetches.end());
   RETURN_IF_ERROR(AddVariables(trained, all, program));
+  RETURN_IF_ERROR(InitQueueVariables(graph, all, program));
   ASSIGN_OR_RETURN(program->session, Session::Create(options.session, std::move(trained.graph)));
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "runtime/training/program/graph_program.h"
 #include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_sources.h"
+#include "runtime/training/program/queue_runners.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera {
@@ -75,6 +76,7 @@ absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& 
   ASSIGN_OR_RETURN(program.loss, FindLoss(spec, graph, meta_graph));
   program.eval_loss = program.loss;
   ASSIGN_OR_RETURN(program.init, FindInit(spec, graph, meta_graph));
+  ASSIGN_OR_RETURN(program.queue_runners, QueueRunnersOf(meta_graph, graph));
   RETURN_IF_ERROR(CompleteGraphProgram(spec, options, std::move(trained), &program));
   return program;
 }

@@ -55,11 +55,23 @@ struct BatchInput {
   PartialShape shape;  // with the batch dimension
 };
 
+// How a queue of TF1's input pipelines is filled: by runs of its enqueue ops over and over, each op
+// on a thread of its own, until they tell that there is nothing more. Then the queue is closed.
+struct QueueRunner {
+  std::string queue;                 // its node
+  std::vector<std::string> enqueue;  // targets of the runs
+  std::string close, cancel;         // targets that close the queue, the second one at once
+  // What runs of `enqueue` end with if there is nothing more.
+  std::vector<absl::StatusCode> end_codes;
+};
+
 // Names of tensors and nodes are those of the session's graph. As thread-safe as the session.
 struct TrainingProgram {
   std::unique_ptr<Session> session;
   // Targets of the run that gives the variables their first values; none if they have them.
   std::vector<std::string> init;
+  // What must run while steps read the graph's own data; see QueueThreads.
+  std::vector<QueueRunner> queue_runners;
 
   // A step: a run with these feeds and targets. Empty inputs: the graph reads its own data.
   std::vector<BatchInput> inputs;
