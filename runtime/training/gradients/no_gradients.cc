@@ -194,6 +194,8 @@ REGISTER_NO_GRADIENT("TruncatedNormal");
 REGISTER_NO_GRADIENT("VarIsInitializedOp");
 REGISTER_NO_GRADIENT("VariableShape");
 REGISTER_NO_GRADIENT("WholeFileReader");
+REGISTER_NO_GRADIENT("XlaVariadicReduce");
+REGISTER_NO_GRADIENT("XlaVariadicReduceV2");
 REGISTER_NO_GRADIENT("ZerosLike");
 
 }  // namespace
