@@ -16,10 +16,11 @@ def _case(op):
 
 
 class _Worker:
-    """Answers every case with one tensor, or with an error."""
+    """Answers every case with one tensor, or with an error and its message."""
 
-    def __init__(self, way, value, error=None):
-        self._way, self._value, self._error = way, np.asarray(value, np.float32), error
+    def __init__(self, way, value, error=None, message="", dtype=np.float32):
+        self._way, self._value = way, np.asarray(value, dtype)
+        self._error, self._message = error, message
 
     def send(self, case):
         pass
@@ -28,7 +29,9 @@ class _Worker:
         answer = graph_pb2.GraphDef()
         for way in self._way:
             if self._error is not None:
-                answer.node.add(name=way, op="NoOp").attr["_error"].s = self._error.encode()
+                node = answer.node.add(name=way, op="NoOp")
+                node.attr["_error"].s = self._error.encode()
+                node.attr["_message"].s = self._message.encode()
                 continue
             node = answer.node.add(name=f"{way}/0", op="Const")
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self._value))
@@ -58,6 +61,38 @@ def test_only_factors_agree_by_their_product():
     assert _verdict("Identity", [[1e-8]], [[1.7263349e-4]]) == "value"
 
 
+@pytest.mark.parametrize(
+    "got, want, kind",
+    [
+        (complex(np.inf, np.nan), complex(np.inf, np.inf), ""),
+        (complex(np.nan, np.nan), complex(0, -np.inf), ""),
+        (complex(np.inf, np.nan), 1 + 2j, "value"),
+        (1 + 2j, complex(np.nan, np.nan), "value"),
+        (1 + 2j, 1 + 3j, "value"),
+    ],
+)
+def test_complex_infinities_are_not_told_apart(got, want, kind):
+    runtime = _Worker(comparing.WAYS, [got], dtype=np.complex64)
+    oracle = _Worker(["tensorflow"], [want], dtype=np.complex64)
+    assert comparing.Comparison(runtime, oracle).judge(_case("Mul")).kind == kind
+
+
+@pytest.mark.parametrize(
+    "message, kind",
+    [
+        ("Default MaxPoolingOp only supports NHWC on device type CPU", "skipped"),
+        ("Default Pooling3DOp only supports NDHWC on device type CPU", "skipped"),
+        ("Depthwise convolution on CPU is only supported for NHWC format", "skipped"),
+        ("Only tensors with ranks between 1 and 5 are currently supported.", "skipped"),
+        ("Pooling is not yet supported on the batch dimension.", "missing error"),
+    ],
+)
+def test_layouts_that_tensorflow_lacks_are_not_compared(message, kind):
+    runtime = _Worker(comparing.WAYS, [1.0])
+    oracle = _Worker(["tensorflow"], [1.0], "INVALID_ARGUMENT", message)
+    assert comparing.Comparison(runtime, oracle).judge(_case("MaxPool")).kind == kind
+
+
 def _ctc_case(labels, logits_shape=(4, 2, 3)):
     case = _case("CTCLoss")
     inputs = {"logits": np.zeros(logits_shape, np.float32),
@@ -82,6 +117,34 @@ def _ctc_case(labels, logits_shape=(4, 2, 3)):
 def test_ctc_losses_count_unless_a_sequence_is_all_blank(labels, kind):
     runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
     assert comparing.Comparison(runtime, oracle).judge(_ctc_case(labels)).kind == kind
+
+
+@pytest.mark.parametrize(
+    "op, position, shape, kind",
+    [
+        ("SparseSegmentMeanGrad", 1, [0], "skipped"),
+        ("SparseSegmentMeanGrad", 0, [0, 2], "value"),
+        ("MatrixSolveLs", 0, [0, 2], "skipped"),
+        ("MatrixSolveLs", 0, [2, 2], "value"),
+    ],
+)
+def test_results_that_tensorflow_leaves_unset_are_not_compared(op, position, shape, kind):
+    case = _case(op)
+    for number in range(2):
+        value = np.zeros(shape if number == position else [2, 2], np.float32)
+        case.node.add(name=f"in{number}", op="Const").attr["value"].tensor.CopyFrom(
+            tf.make_tensor_proto(value))
+        case.node[0].input.append(f"in{number}")
+    runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == kind
+
+
+@pytest.mark.parametrize("noise, kind", [("zero", "value"), ("gaussian", "skipped"), ("", "skipped")])
+def test_noise_without_a_seed_is_not_compared(noise, kind):
+    case = _case("ExtractGlimpse")
+    case.node[0].attr["noise"].s = noise.encode()
+    runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == kind
 
 
 def test_ctc_losses_that_both_refuse_agree():
