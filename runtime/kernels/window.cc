@@ -7,8 +7,20 @@
 #include "absl/strings/str_join.h"
 
 namespace tessera {
+namespace {
 
-WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_rank_(spatial_rank) {
+absl::Status CheckPositive(const char* name, const std::vector<int64_t>& values) {
+  if (std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0; })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be positive, are [", absl::StrJoin(values, ", "), "]"));
+}
+
+}  // namespace
+
+WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank, Checks checks)
+    : spatial_rank_(spatial_rank) {
   const size_t rank = spatial_rank + 2;
   const std::string format =
       build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
@@ -28,34 +40,45 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_r
   if (build.has_attr("explicit_paddings")) {
     explicit_paddings_ = build.attr<std::vector<int64_t>>("explicit_paddings");
   }
+  // TensorFlow's gradient of a pool looks at them only where they are asked for.
+  if (build.op().name == "MaxPoolGrad" && padding_ != Padding::kExplicit) {
+    explicit_paddings_.clear();
+  }
   if (!build.status().ok()) return;
 
-  auto check = [&](const char* name, const std::vector<int64_t>& values) {
-    if (values.size() != rank) {
-      build.Fail(absl::InvalidArgumentError(absl::StrCat(
-          name, " must have ", rank, " numbers, has [", absl::StrJoin(values, ", "), "]")));
-    } else if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; })) {
-      build.Fail(absl::InvalidArgumentError(
-          absl::StrCat(name, " must be positive, are [", absl::StrJoin(values, ", "), "]")));
-    }
+  const auto check_length = [&](const char* name, const std::vector<int64_t>& values) {
+    if (values.size() == rank) return;
+    build.Fail(absl::InvalidArgumentError(absl::StrCat(name, " must have ", rank, " numbers, has [",
+                                                       absl::StrJoin(values, ", "), "]")));
   };
-  check("strides", strides_);
-  check("dilations", dilations_);
-  const size_t num_paddings = padding_ == Padding::kExplicit ? 2 * rank : 0;
+  check_length("strides", strides_);
+  check_length("dilations", dilations_);
+  if (checks == Checks::kLengths) return;
+  build.Fail(CheckStrides());
+  build.Fail(CheckDilations());
+  build.Fail(CheckPaddings());
+}
+
+absl::Status WindowAttrs::CheckStrides() const { return CheckPositive("strides", strides_); }
+absl::Status WindowAttrs::CheckDilations() const { return CheckPositive("dilations", dilations_); }
+
+absl::Status WindowAttrs::CheckPaddings() const {
+  const size_t num_paddings = padding_ == Padding::kExplicit ? 2 * strides_.size() : 0;
   if (explicit_paddings_.size() != num_paddings) {
-    build.Fail(absl::InvalidArgumentError(absl::StrCat("explicit_paddings must have ", num_paddings,
-                                                       " numbers with padding ", padding, ", has ",
-                                                       explicit_paddings_.size())));
+    return absl::InvalidArgumentError(absl::StrCat("explicit_paddings must have ", num_paddings,
+                                                   " numbers with this padding, has ",
+                                                   explicit_paddings_.size()));
   }
   for (size_t i = 0; i < explicit_paddings_.size(); ++i) {
     const int dim = static_cast<int>(i / 2);
     const bool spatial = dim != 0 && dim != channel_dim();
     if (explicit_paddings_[i] < 0 || (!spatial && explicit_paddings_[i] != 0)) {
-      build.Fail(absl::InvalidArgumentError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "explicit_paddings[", i, "] is ", explicit_paddings_[i],
-          spatial ? ": it must not be negative" : ": batch and channels cannot be padded")));
+          spatial ? ": it must not be negative" : ": batch and channels cannot be padded"));
     }
   }
+  return absl::OkStatus();
 }
 
 WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t stride) {
@@ -101,8 +124,7 @@ absl::StatusOr<WindowExtent> WindowAttrs::Extent(int i, int64_t input, int64_t w
   } else {
     extent = SlideWindow(padding_, input, reach, stride);
   }
-  if (extent.output < 0 || (padding_ != Padding::kSame &&
-                            input + extent.pad_before + extent.pad_after - reach + stride < 0)) {
+  if (extent.output < 0) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", reach, " does not fit into ",
                                                    input, " elements of spatial dimension ", i,
                                                    " (stride ", stride, ")"));

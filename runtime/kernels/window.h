@@ -35,9 +35,13 @@ std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view 
 // the errors.
 class WindowAttrs {
  public:
+  // What the constructor checks: everything, or only that the lists have as many numbers as there
+  // are dimensions, so that the caller can look first at what is refused with another code.
+  enum class Checks { kAll, kLengths };
+
   // `spatial_rank` 2 or 3. Strides and dilations over batch and channels are left to the caller:
   // ops refuse them in different ways.
-  WindowAttrs(const KernelBuild& build, int spatial_rank);
+  WindowAttrs(const KernelBuild& build, int spatial_rank, Checks checks = Checks::kAll);
 
   bool channels_first() const { return channels_first_; }
   int spatial_rank() const { return spatial_rank_; }
@@ -49,6 +53,12 @@ class WindowAttrs {
   const std::vector<int64_t>& strides() const { return strides_; }
   const std::vector<int64_t>& dilations() const { return dilations_; }
 
+  // What is left to check after Checks::kLengths. Errors: INVALID_ARGUMENT for strides or dilations
+  // that are not positive, and for explicit paddings that are negative, not over spatial
+  // dimensions, or not asked for.
+  absl::Status CheckStrides() const;
+  absl::Status CheckDilations() const;
+  absl::Status CheckPaddings() const;
   // The extent of spatial dimension i. Errors: INVALID_ARGUMENT if the window does not fit.
   absl::StatusOr<WindowExtent> Extent(int i, int64_t input, int64_t window) const;
   // A shape from its parts.

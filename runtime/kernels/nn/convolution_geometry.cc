@@ -6,7 +6,7 @@
 namespace tessera {
 
 WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, FilterKind kind) {
-  WindowAttrs window(build, spatial_rank);
+  WindowAttrs window(build, spatial_rank, WindowAttrs::Checks::kLengths);
   if (!build.status().ok()) return window;
   const bool depthwise = kind == FilterKind::kDepthwise;
   const auto refuse = [&](absl::StatusCode code, absl::string_view what,
@@ -17,14 +17,18 @@ WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, Fi
   const auto stays = [&](const std::vector<int64_t>& values) {
     return values[0] == 1 && values[window.channel_dim()] == 1;
   };
-  const bool is_invalid = depthwise || spatial_rank == 3 || build.op().name == "Conv";
+  const std::string& op = build.op().name;
+  const bool is_invalid = depthwise || spatial_rank == 3 || op == "Conv" ||
+                          op == "Conv2DBackpropFilter" || op == "QuantizedConv2D";
   const absl::StatusCode code =
       is_invalid ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kUnimplemented;
   if (!stays(window.strides())) refuse(code, "strides over batch or channels", window.strides());
+  build.Fail(window.CheckStrides());
   if (depthwise) {
     if (window.stride(0) != window.stride(1)) {
       refuse(code, "unequal strides of depthwise filters", window.strides());
     }
+    if (window.dilation(0) < 1 || window.dilation(1) < 1) build.Fail(window.CheckDilations());
     if (!stays(window.dilations()) || window.dilation(0) != 1 || window.dilation(1) != 1) {
       refuse(absl::StatusCode::kUnimplemented, "dilations of depthwise filters",
              window.dilations());
@@ -32,6 +36,8 @@ WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, Fi
   } else if (!stays(window.dilations())) {
     refuse(code, "dilations over batch or channels", window.dilations());
   }
+  build.Fail(window.CheckDilations());
+  build.Fail(window.CheckPaddings());
   return window;
 }
 

@@ -9,12 +9,78 @@
 
 namespace tessera {
 
-absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
-                                       const Shape& input) {
+PoolWindow PoolWindow::FromAttrs(const KernelBuild& build, int spatial_rank,
+                                 ChannelWindow channels) {
+  PoolWindow window{WindowAttrs(build, spatial_rank, WindowAttrs::Checks::kLengths),
+                    build.attr<std::vector<int64_t>>("ksize")};
+  const std::vector<int64_t>& ksize = window.ksize;
+  const std::vector<int64_t>& strides = window.attrs.strides();
+  if (ksize.size() != static_cast<size_t>(spatial_rank + 2)) {
+    build.Fail(
+        absl::InvalidArgumentError(absl::StrCat("ksize must have ", spatial_rank + 2, " numbers")));
+  }
+  if (!build.status().ok()) return window;
+  const auto check_sizes = [&] {
+    for (int64_t k : ksize) {
+      if (k < 1) {
+        build.Fail(absl::InvalidArgumentError(absl::StrCat("ksize must be positive: ", k)));
+      }
+    }
+  };
+  if (channels == ChannelWindow::kAllowed) check_sizes();
+  if (ksize[0] != 1 || strides[0] != 1) {
+    build.Fail(absl::UnimplementedError("pooling over the batch is not supported"));
+  }
+  const int channel_dim = window.attrs.channel_dim();
+  if (channels == ChannelWindow::kRefused &&
+      (ksize[channel_dim] != 1 || strides[channel_dim] != 1)) {
+    build.Fail(absl::UnimplementedError(
+        "pooling over channels is not supported: ksize and strides there must be 1"));
+  }
+  check_sizes();
+  // Whether one that reaches over channels is supported is up to the run, and comes first.
+  if (window.reaches_over_channels()) return window;
+  if (channels == ChannelWindow::kRefusedLate) {
+    for (int i = 0; i < spatial_rank; ++i) {
+      if (window.attrs.stride(i) > 0) continue;
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("strides must be positive, one is ", window.attrs.stride(i))));
+    }
+  } else {
+    build.Fail(window.attrs.CheckStrides());
+  }
+  build.Fail(window.attrs.CheckPaddings());
+  return window;
+}
+
+absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap& node_attrs,
+                                                  const Tensor& ksize, const Tensor& strides,
+                                                  ChannelWindow channels) {
+  AttrMap attrs = node_attrs;
+  for (const auto& [name, input] : {std::pair("ksize", &ksize), {"strides", &strides}}) {
+    if (!(input->shape() == Shape{4})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " must have 4 elements, has shape ", input->shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const IndexVector values, ReadIndexVector(*input, name));
+    attrs.insert_or_assign(name, AttrValue(std::vector<int64_t>(values.begin(), values.end())));
+  }
+  const KernelBuild build(op, "", attrs, {}, {}, nullptr, nullptr);
+  PoolWindow window = FromAttrs(build, 2, channels);
+  RETURN_IF_ERROR(build.status());
+  return window;
+}
+
+absl::StatusOr<PoolShape> PoolWindow::Geometry(const Shape& input) const {
   const int rank = attrs.spatial_rank();
   if (input.rank() != rank + 2) {
     return absl::InvalidArgumentError(absl::StrCat("pooling needs an input of rank ", rank + 2,
                                                    ", has shape ", input.ToString()));
+  }
+  if (reaches_over_channels()) {
+    return absl::UnimplementedError(
+        absl::StrCat("pooling over channels is not supported, and the window reaches over ",
+                     ksize[attrs.channel_dim()]));
   }
   PoolShape shape;
   shape.channels_first = attrs.channels_first();
@@ -37,34 +103,15 @@ absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vect
   return shape;
 }
 
-std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs,
-                                    ChannelWindow channels) {
-  auto ksize = build.attr<std::vector<int64_t>>("ksize");
-  if (!build.status().ok()) return ksize;
-  if (ksize.size() != static_cast<size_t>(attrs.spatial_rank() + 2)) {
-    build.Fail(absl::InvalidArgumentError(
-        absl::StrCat("ksize must have ", attrs.spatial_rank() + 2, " numbers")));
-    return ksize;
-  }
-  for (int64_t k : ksize) {
-    if (k < 1) build.Fail(absl::InvalidArgumentError(absl::StrCat("ksize must be positive: ", k)));
-  }
-  if (ksize[0] != 1 || attrs.strides()[0] != 1) {
-    build.Fail(absl::UnimplementedError("pooling over the batch is not supported"));
-  }
-  const int channel_dim = attrs.channel_dim();
-  const bool has_channel_window = ksize[channel_dim] != 1;
-  const bool has_channel_stride = attrs.strides()[channel_dim] != 1;
-  if ((has_channel_window && channels != ChannelWindow::kAllowed) ||
-      (has_channel_stride && channels == ChannelWindow::kRefused)) {
-    build.Fail(absl::UnimplementedError(
-        "pooling over channels is not supported: ksize and strides there must be 1"));
-  }
-  return ksize;
+Shape PoolWindow::OutputShape(const PoolShape& shape) const {
+  return attrs.MakeShape(shape.batch,
+                         absl::MakeConstSpan(shape.output).subspan(3 - attrs.spatial_rank()),
+                         shape.channels);
 }
 
-absl::Status CheckChannelWindow(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
-                                const Shape& shape) {
+absl::Status CheckChannelWindow(const PoolWindow& pool, const Shape& shape) {
+  const WindowAttrs& attrs = pool.attrs;
+  const std::vector<int64_t>& ksize = pool.ksize;
   const int64_t window = ksize[attrs.channel_dim()], channels = shape.dim(attrs.channel_dim());
   const char* const refusal = ksize[attrs.spatial_dim(0)] > 1 || ksize[attrs.spatial_dim(1)] > 1
                                   ? "it reaches over points, too"
@@ -77,31 +124,6 @@ absl::Status CheckChannelWindow(const WindowAttrs& attrs, const std::vector<int6
   if (refusal == nullptr) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat("a window of ", window, " over ", channels,
                                                " channels is not supported: ", refusal));
-}
-
-absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap& node_attrs,
-                                                  const Tensor& ksize, const Tensor& strides,
-                                                  ChannelWindow channels) {
-  AttrMap attrs = node_attrs;
-  for (const auto& [name, input] : {std::pair("ksize", &ksize), {"strides", &strides}}) {
-    if (!(input->shape() == Shape{4})) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " must have 4 elements, has shape ", input->shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const IndexVector values, ReadIndexVector(*input, name));
-    attrs.insert_or_assign(name, AttrValue(std::vector<int64_t>(values.begin(), values.end())));
-  }
-  const KernelBuild build(op, "", attrs, {}, {}, nullptr, nullptr);
-  PoolWindow window{WindowAttrs(build, 2), {}};
-  window.ksize = ReadPoolWindow(build, window.attrs, channels);
-  RETURN_IF_ERROR(build.status());
-  return window;
-}
-
-Shape PoolOutputShape(const WindowAttrs& attrs, const PoolShape& shape) {
-  return attrs.MakeShape(shape.batch,
-                         absl::MakeConstSpan(shape.output).subspan(3 - attrs.spatial_rank()),
-                         shape.channels);
 }
 
 }  // namespace tessera

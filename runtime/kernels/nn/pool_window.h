@@ -10,38 +10,35 @@
 
 namespace tessera {
 
-// The geometry over an input of this shape.
-// Errors: INVALID_ARGUMENT for another rank, or a window that does not fit.
-absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
-                                       const Shape& input);
-
-// Whether a pool's window may reach over channels. TensorFlow's pools ignore the stride over
-// channels of a window that does not; its gradients of maxima refuse it.
-enum class ChannelWindow { kRefused, kStrideIgnored, kAllowed };
-
-// Attribute `ksize`; makes creation fail unless it is positive, and 1 for the batch. Where channel
-// windows are refused, ksize and strides must be 1 for channels, too.
-std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs,
-                                    ChannelWindow channels = ChannelWindow::kRefused);
-
-// Checks a window over the channels of images: TensorFlow has those that part all channels evenly
-// and reach over one point only. Requires a `shape` of rank 4. Errors: UNIMPLEMENTED for others.
-absl::Status CheckChannelWindow(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
-                                const Shape& shape);
+// Whether a pool's window may reach over channels. TensorFlow's pools of images ignore the stride
+// over channels of a window that does not; all others refuse it. What is refused at once is so when
+// the kernel is made, what is refused late only after the rank of the input was checked.
+enum class ChannelWindow { kRefused, kRefusedLate, kAllowed };
 
 // Window and strides of one pool.
 struct PoolWindow {
   WindowAttrs attrs;
   std::vector<int64_t> ksize;
 
-  // For ops over images that take both as inputs; `node_attrs` are the node's.
-  // Errors: INVALID_ARGUMENT or UNIMPLEMENTED unless they are as the attributes would have to be.
+  // Of a node with attributes `ksize` and `strides`; makes creation fail with UNIMPLEMENTED for a
+  // window over the batch, or over channels where they are refused at once, and with
+  // INVALID_ARGUMENT for lists of another length and numbers that are not positive.
+  static PoolWindow FromAttrs(const KernelBuild& build, int spatial_rank, ChannelWindow channels);
+  // For ops over images that take both as inputs; `node_attrs` are the node's. Errors: as above.
   static absl::StatusOr<PoolWindow> FromInputs(const OpDef& op, const AttrMap& node_attrs,
                                                const Tensor& ksize, const Tensor& strides,
-                                               ChannelWindow channels = ChannelWindow::kRefused);
+                                               ChannelWindow channels);
+
+  bool reaches_over_channels() const { return ksize[attrs.channel_dim()] != 1; }
+  // The geometry over an input of this shape. Errors: INVALID_ARGUMENT for another rank, or a
+  // window that does not fit; UNIMPLEMENTED for one that reaches over channels.
+  absl::StatusOr<PoolShape> Geometry(const Shape& input) const;
+  // The shape of the output.
+  Shape OutputShape(const PoolShape& shape) const;
 };
 
-// The shape of the pool's output.
-Shape PoolOutputShape(const WindowAttrs& attrs, const PoolShape& shape);
+// Checks a window over the channels of images: TensorFlow has those that part all channels evenly
+// and reach over one point only. Requires a `shape` of rank 4. Errors: UNIMPLEMENTED for others.
+absl::Status CheckChannelWindow(const PoolWindow& window, const Shape& shape);
 
 }  // namespace tessera

@@ -11,10 +11,9 @@ namespace {
 
 // Runs MaxPool or AveragePool.
 template <typename Pool>
-absl::Status RunPool(KernelContext& ctx, const Primitive<Pool>& pool, const WindowAttrs& attrs,
-                     const std::vector<int64_t>& ksize) {
-  ASSIGN_OR_RETURN(const PoolShape shape, PoolGeometry(attrs, ksize, ctx.input(0).shape()));
-  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, PoolOutputShape(attrs, shape)));
+absl::Status RunPool(KernelContext& ctx, const Primitive<Pool>& pool, const PoolWindow& window) {
+  ASSIGN_OR_RETURN(const PoolShape shape, window.Geometry(ctx.input(0).shape()));
+  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, window.OutputShape(shape)));
   return pool(ctx, shape, ctx.input(0), output);
 }
 
@@ -22,14 +21,14 @@ template <typename Pool, int kSpatialRank>
 class PoolKernel : public OpKernel {
  public:
   explicit PoolKernel(const KernelBuild& build)
-      : attrs_(build, kSpatialRank),
-        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
+      : window_(PoolWindow::FromAttrs(
+            build, kSpatialRank,
+            kSpatialRank == 2 ? ChannelWindow::kRefusedLate : ChannelWindow::kRefused)),
         pool_(build) {}
-  absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, pool_, attrs_, ksize_); }
+  absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, pool_, window_); }
 
  private:
-  const WindowAttrs attrs_;
-  const std::vector<int64_t> ksize_;
+  const PoolWindow window_;
   const Primitive<Pool> pool_;
 };
 using MaxPool3D = PoolKernel<MaxPool, 3>;
@@ -45,20 +44,18 @@ class MaxPool2D {
  public:
   explicit MaxPool2D(const KernelBuild& build) : pool_(build), channel_pool_(build) {}
 
-  absl::Status Run(KernelContext& ctx, const WindowAttrs& attrs,
-                   const std::vector<int64_t>& ksize) const {
-    if (ksize[attrs.channel_dim()] == 1) return RunPool(ctx, pool_, attrs, ksize);
+  absl::Status Run(KernelContext& ctx, const PoolWindow& window) const {
+    if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window);
     const Tensor& input = ctx.input(0);
     if (input.rank() != 4) {
       return absl::InvalidArgumentError(
           absl::StrCat("pooling needs an input of rank 4, has shape ", input.shape().ToString()));
     }
-    RETURN_IF_ERROR(CheckChannelWindow(attrs, ksize, input.shape()));
-    const int64_t window = ksize[attrs.channel_dim()], channels = input.dim(attrs.channel_dim());
+    RETURN_IF_ERROR(CheckChannelWindow(window, input.shape()));
     Shape shape = input.shape();
-    shape.SetDim(3, channels / window);
+    shape.SetDim(3, shape.dim(3) / window.ksize[3]);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    return channel_pool_(ctx, window, input, output);
+    return channel_pool_(ctx, window.ksize[3], input, output);
   }
 
  private:
@@ -70,14 +67,11 @@ constexpr auto kMaxPoolDevices = DevicesOf<MaxPool, ChannelMaxPool>;
 class MaxPoolKernel : public OpKernel {
  public:
   explicit MaxPoolKernel(const KernelBuild& build)
-      : attrs_(build, 2),
-        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kAllowed)),
-        pool_(build) {}
-  absl::Status Compute(KernelContext& ctx) override { return pool_.Run(ctx, attrs_, ksize_); }
+      : window_(PoolWindow::FromAttrs(build, 2, ChannelWindow::kAllowed)), pool_(build) {}
+  absl::Status Compute(KernelContext& ctx) override { return pool_.Run(ctx, window_); }
 
  private:
-  const WindowAttrs attrs_;
-  const std::vector<int64_t> ksize_;
+  const PoolWindow window_;
   const MaxPool2D pool_;
 };
 REGISTER_KERNEL("MaxPool", kMaxPoolDevices, MaxPoolKernel);
@@ -91,7 +85,7 @@ class MaxPoolV2Kernel : public OpKernel {
     ASSIGN_OR_RETURN(
         const PoolWindow window,
         PoolWindow::FromInputs(op_, attrs_, ctx.input(1), ctx.input(2), ChannelWindow::kAllowed));
-    return pool_.Run(ctx, window.attrs, window.ksize);
+    return pool_.Run(ctx, window);
   }
 
  private:
@@ -108,14 +102,17 @@ REGISTER_KERNEL("MaxPoolV2", kMaxPoolDevices, MaxPoolV2Kernel)
 class MaxPoolWithArgmaxKernel : public OpKernel {
  public:
   explicit MaxPoolWithArgmaxKernel(const KernelBuild& build)
-      : attrs_(build, 2),
-        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
+      : window_(PoolWindow::FromAttrs(build, 2, ChannelWindow::kRefusedLate)),
         scope_(build.attr<bool>("include_batch_in_index") ? ArgmaxScope::kBatch
                                                           : ArgmaxScope::kImage),
-        pool_(build) {}
+        pool_(build) {
+    if (build.status().ok() && !window_.reaches_over_channels()) {
+      build.Fail(window_.attrs.CheckStrides());
+    }
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    ASSIGN_OR_RETURN(const PoolShape shape, PoolGeometry(attrs_, ksize_, input.shape()));
+    ASSIGN_OR_RETURN(const PoolShape shape, window_.Geometry(input.shape()));
     if (input.num_elements() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("the input must not be empty, has shape ", input.shape().ToString()));
@@ -127,8 +124,7 @@ class MaxPoolWithArgmaxKernel : public OpKernel {
   }
 
  private:
-  const WindowAttrs attrs_;
-  const std::vector<int64_t> ksize_;
+  const PoolWindow window_;
   const ArgmaxScope scope_;
   const Primitive<MaxPoolWithArgmax> pool_;
 };

@@ -35,14 +35,14 @@ class MaxPoolGradKernel : public OpKernel {
       build.Fail(absl::InvalidArgumentError("the input and its gradient must be of one type"));
     }
     if (from_inputs_) return;
-    window_.emplace(PoolWindow{WindowAttrs(build, kSpatialRank), {}});
-    window_->ksize = ReadPoolWindow(build, window_->attrs);
+    window_.emplace(PoolWindow::FromAttrs(build, kSpatialRank, ChannelWindow::kRefused));
   }
 
   absl::Status Compute(KernelContext& ctx) override {
     if (!from_inputs_) return Run(ctx, *window_);
     ASSIGN_OR_RETURN(const PoolWindow window,
-                     PoolWindow::FromInputs(op_, node_attrs_, ctx.input(3), ctx.input(4)));
+                     PoolWindow::FromInputs(op_, node_attrs_, ctx.input(3), ctx.input(4),
+                                            ChannelWindow::kRefused));
     return Run(ctx, window);
   }
 
@@ -50,9 +50,8 @@ class MaxPoolGradKernel : public OpKernel {
   absl::Status Run(KernelContext& ctx, const PoolWindow& window) const {
     const Tensor& input = ctx.input(0);
     const Tensor& gradients = ctx.input(2);
-    ASSIGN_OR_RETURN(const PoolShape shape,
-                     PoolGeometry(window.attrs, window.ksize, input.shape()));
-    const Shape pooled = PoolOutputShape(window.attrs, shape);
+    ASSIGN_OR_RETURN(const PoolShape shape, window.Geometry(input.shape()));
+    const Shape pooled = window.OutputShape(shape);
     RETURN_IF_ERROR(CheckShape(ctx.input(1), pooled, "orig_output"));
     constexpr bool kIsSecond = std::is_same_v<Gradient, MaxPoolSecondGradient>;
     RETURN_IF_ERROR(CheckShape(gradients, kIsSecond ? input.shape() : pooled, "grad"));
@@ -93,8 +92,7 @@ REGISTER_KERNEL("MaxPool3DGradGrad", DevicesOf<MaxPoolSecondGradient>, MaxPoolGr
 class MaxPoolGradWithArgmaxKernel : public OpKernel {
  public:
   explicit MaxPoolGradWithArgmaxKernel(const KernelBuild& build)
-      : attrs_(build, 2),
-        ksize_(ReadPoolWindow(build, attrs_)),
+      : window_(PoolWindow::FromAttrs(build, 2, ChannelWindow::kRefused)),
         scope_(build.attr<bool>("include_batch_in_index") ? ArgmaxScope::kBatch
                                                           : ArgmaxScope::kImage),
         gradient_(build) {}
@@ -102,8 +100,8 @@ class MaxPoolGradWithArgmaxKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& gradients = ctx.input(1);
-    ASSIGN_OR_RETURN(const PoolShape shape, PoolGeometry(attrs_, ksize_, input.shape()));
-    const Shape pooled = PoolOutputShape(attrs_, shape);
+    ASSIGN_OR_RETURN(const PoolShape shape, window_.Geometry(input.shape()));
+    const Shape pooled = window_.OutputShape(shape);
     RETURN_IF_ERROR(CheckShape(gradients, pooled, "grad"));
     RETURN_IF_ERROR(CheckShape(ctx.input(2), pooled, "argmax"));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, input.shape()));
@@ -111,8 +109,7 @@ class MaxPoolGradWithArgmaxKernel : public OpKernel {
   }
 
  private:
-  const WindowAttrs attrs_;
-  const std::vector<int64_t> ksize_;
+  const PoolWindow window_;
   const ArgmaxScope scope_;
   const Primitive<ArgmaxPoolGradient> gradient_;
 };
@@ -125,22 +122,22 @@ template <int kSpatialRank>
 class AvgPoolGradKernel : public OpKernel {
  public:
   explicit AvgPoolGradKernel(const KernelBuild& build)
-      : attrs_(build, kSpatialRank),
-        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
+      : window_(PoolWindow::FromAttrs(
+            build, kSpatialRank,
+            kSpatialRank == 2 ? ChannelWindow::kRefusedLate : ChannelWindow::kRefused)),
         gradient_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape input, ReadShape(ctx.input(0), "orig_input_shape"));
     const Tensor& gradients = ctx.input(1);
-    ASSIGN_OR_RETURN(const PoolShape s, PoolGeometry(attrs_, ksize_, input));
-    RETURN_IF_ERROR(CheckShape(gradients, PoolOutputShape(attrs_, s), "grad"));
+    ASSIGN_OR_RETURN(const PoolShape s, window_.Geometry(input));
+    RETURN_IF_ERROR(CheckShape(gradients, window_.OutputShape(s), "grad"));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, input));
     return gradient_(ctx, s, gradients, out);
   }
 
  private:
-  const WindowAttrs attrs_;
-  const std::vector<int64_t> ksize_;
+  const PoolWindow window_;
   const Primitive<AveragePoolGradient> gradient_;
 };
 REGISTER_KERNEL("AvgPoolGrad", DevicesOf<AveragePoolGradient>, AvgPoolGradKernel<2>)

@@ -15,8 +15,8 @@ namespace tessera {
 namespace {
 
 // Inputs: images, filter, and the ranges of both. Outputs: sums of int32 and their range.
-// Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit, and unequal strides;
-// UNIMPLEMENTED for dilations.
+// Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit, unequal strides, and
+// dilations.
 class QuantizedConv2DKernel : public OpKernel {
  public:
   explicit QuantizedConv2DKernel(const KernelBuild& build)
@@ -27,7 +27,7 @@ class QuantizedConv2DKernel : public OpKernel {
           absl::InvalidArgumentError("only equal strides over rows and columns are supported"));
     }
     if (window_.dilation(0) != 1 || window_.dilation(1) != 1) {
-      build.Fail(absl::UnimplementedError("dilations are not supported"));
+      build.Fail(absl::InvalidArgumentError("dilations are not supported"));
     }
   }
 
