@@ -108,7 +108,7 @@ void CopyDefault(const Tensor& from, int64_t count, int64_t at, Tensor* to) {
 }
 
 absl::StatusOr<Tensor> FixedDense(const Batch& batch, size_t number, const DenseFeature& feature,
-                                  bool batched) {
+                                  bool batched, bool is_context) {
   ASSIGN_OR_RETURN(Shape shape, feature.shape.AsShape());
   const int64_t elements = shape.num_elements();
   if (batched) shape.InsertDim(0, batch.size());
@@ -119,11 +119,17 @@ absl::StatusOr<Tensor> FixedDense(const Batch& batch, size_t number, const Dense
       const int64_t count = found.CopyTo(&out, i * elements, elements);
       if (count < 0) return batch.Malformed(i);
       if (count != elements) return WrongCount(batch, i, feature, count);
-    } else if (feature.default_value.num_elements() == 0 && elements > 0) {
+    } else if (feature.default_value.num_elements() == 0 && (elements > 0 || is_context)) {
       return Missing(batch, i, feature);
     } else {
       CopyDefault(feature.default_value, elements, i * elements, &out);
     }
+  }
+  const bool has_default = feature.default_value.num_elements() > 0;
+  if (is_context && batch.size() == 0 && elements > 0 && !has_default) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no example that dense feature '",
+                                                   feature.key, "' of ", elements,
+                                                   " elements could be in, and no default"));
   }
   return out;
 }
@@ -253,6 +259,9 @@ absl::Status CheckExampleSpec(const ExampleSpec& spec) {
       return absl::InvalidArgumentError(absl::StrCat("dense feature '", feature.key, "': ", why));
     };
     if (!feature.shape.known_rank()) return fail("its shape must have a known rank");
+    if (spec.is_context && !feature.shape.IsFullyDefined()) {
+      return fail("in the context of SequenceExamples its shape must be fully known");
+    }
     for (int d = 1; d < feature.shape.rank(); ++d) {
       if (feature.shape.dim(d) < 0) return fail("only its first dimension may be unknown");
     }
@@ -281,9 +290,10 @@ absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
     RETURN_IF_ERROR(ParseSparse(batch, number++, feature, batched, &result));
   }
   for (const DenseFeature& feature : spec.dense) {
-    ASSIGN_OR_RETURN(Tensor values, HasVariableLength(feature)
-                                        ? VariableDense(batch, number, feature, batched)
-                                        : FixedDense(batch, number, feature, batched));
+    ASSIGN_OR_RETURN(Tensor values,
+                     HasVariableLength(feature)
+                         ? VariableDense(batch, number, feature, batched)
+                         : FixedDense(batch, number, feature, batched, spec.is_context));
     ++number;
     result.dense_values.push_back(std::move(values));
   }

@@ -38,6 +38,9 @@ struct ExampleSpec {
   std::vector<SparseFeature> sparse;
   std::vector<DenseFeature> dense;
   std::vector<RaggedFeature> ragged;
+  // Whether dense features are those of the context of SequenceExamples: of a fully known shape,
+  // and without a default never missing, even if there are no examples or no elements.
+  bool is_context = false;
 };
 
 struct ParsedExamples {
