@@ -1,7 +1,9 @@
 // Elements as keys of hash tables. Equality is that of numbers and texts: 0 equals -0, and NaN
-// nothing.
+// nothing. Only numbers of 16 bits differ where their bits do, since TensorFlow's tables look for
+// them by their bits.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +14,19 @@
 
 namespace tessera {
 
+// A half or a bfloat16.
+struct HalfKey {
+  uint16_t bits;
+  bool is_nan;
+  friend bool operator==(const HalfKey& a, const HalfKey& b) {
+    return a.bits == b.bits && !a.is_nan;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const HalfKey& key) {
+    return H::combine(std::move(h), key.bits);
+  }
+};
+
 // What elements of type T are compared as.
 template <typename T>
 struct KeyType {
@@ -19,11 +34,11 @@ struct KeyType {
 };
 template <>
 struct KeyType<Eigen::half> {
-  using type = float;
+  using type = HalfKey;
 };
 template <>
 struct KeyType<Eigen::bfloat16> {
-  using type = float;
+  using type = HalfKey;
 };
 template <typename T>
 using Key = typename KeyType<T>::type;
@@ -43,7 +58,11 @@ absl::string_view AsKey(const T& value) requires std::is_same_v<T, std::string> 
 }
 template <typename T>
 Key<T> AsKey(const T& value) requires(!std::is_same_v<T, std::string>) {
-  return static_cast<Key<T>>(value);
+  if constexpr (std::is_same_v<Key<T>, HalfKey>) {
+    return {Eigen::numext::bit_cast<uint16_t>(value), value != value};
+  } else {
+    return value;
+  }
 }
 template <typename T>
 using MapKey = decltype(AsKey(std::declval<const T&>()));

@@ -16,6 +16,17 @@
 namespace tessera {
 namespace {
 
+// Elements of rows are compared as numbers: unlike single numbers of 16 bits, for which see
+// number_key.h.
+template <typename T>
+auto AsNumber(const T& value) {
+  if constexpr (std::is_same_v<Key<T>, HalfKey>) {
+    return static_cast<float>(value);
+  } else {
+    return AsKey(value);
+  }
+}
+
 // A row of `size` elements, compared element by element.
 template <typename T>
 struct Row {
@@ -23,13 +34,13 @@ struct Row {
   int64_t size;
   friend bool operator==(const Row& a, const Row& b) {
     for (int64_t i = 0; i < a.size; ++i) {
-      if (!(AsKey(a.data[i]) == AsKey(b.data[i]))) return false;
+      if (!(AsNumber(a.data[i]) == AsNumber(b.data[i]))) return false;
     }
     return true;
   }
   template <typename H>
   friend H AbslHashValue(H h, const Row& row) {
-    for (int64_t i = 0; i < row.size; ++i) h = H::combine(std::move(h), AsKey(row.data[i]));
+    for (int64_t i = 0; i < row.size; ++i) h = H::combine(std::move(h), AsNumber(row.data[i]));
     return h;
   }
 };
