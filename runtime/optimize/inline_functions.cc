@@ -108,6 +108,8 @@ class CallSite {
       const std::string* shared = it->second.get<std::string>();
       if (shared != nullptr && shared->empty()) it->second = node.name();
     }
+    // What such a summary says of its node is the name it had in the innermost function.
+    if (node.IsOp("TensorSummary")) attrs.emplace("_node_name", node.name());
     if (auto it = attrs.find("_class"); it != attrs.end()) {
       if (const auto* classes = it->second.get<std::vector<std::string>>()) {
         std::vector<std::string> renamed;

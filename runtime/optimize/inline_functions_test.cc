@@ -45,6 +45,14 @@ constexpr char kFunctions[] = R"(
     call = endless(x)
   return (y = call:y:0)
 
+  def summarise(x: float) -> (s: string):
+    summary = TensorSummary(x) {T: float}
+  return (s = summary:summary:0)
+
+  def summarise_within(x: float) -> (s: string):
+    call = summarise(x)
+  return (s = call:s:0)
+
   stateful def own_variable() -> (v: resource):
     v = VarHandleOp() {dtype: float, shape: <>}
   return (v = v:resource:0)
@@ -187,6 +195,12 @@ TEST_F(InlineFunctionsTest, ResourcesNamedAfterTheirNodeKeepTheirName) {
   g_.Result(Read({Call("own_variable", {}, DType::kResource), 0}));
   EXPECT_TRUE(g_.ExpectSameResults(kInline, {}));
   EXPECT_EQ(g_.Only("VarHandleOp")->attr<std::string>("shared_name").value(), "v");
+}
+
+TEST_F(InlineFunctionsTest, SummaryKeepsTheNameOfItsNode) {
+  g_.Result({Call("summarise_within", {g_.Arg(DType::kFloat)}, DType::kString), 0});
+  ASSERT_TRUE(g_.Apply(kInline));
+  EXPECT_EQ(g_.Only("TensorSummary")->attr<std::string>("_node_name").value(), "summary");
 }
 
 }  // namespace

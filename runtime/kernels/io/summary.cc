@@ -131,10 +131,12 @@ class AudioSummaryKernel : public OpKernel {
 REGISTER_KERNEL("AudioSummary", kCpu, AudioSummaryKernel);
 REGISTER_KERNEL("AudioSummaryV2", kCpu, AudioSummaryKernel);
 
-// The value has the node's name and no tag.
+// The value has the node's name and no tag: the name that it had in a function which was inlined.
 class TensorSummaryKernel : public OpKernel {
  public:
-  explicit TensorSummaryKernel(const KernelBuild& build) : name_(build.node_name()) {}
+  explicit TensorSummaryKernel(const KernelBuild& build)
+      : name_(build.has_attr("_node_name") ? build.attr<std::string>("_node_name")
+                                           : build.node_name()) {}
   absl::Status Compute(KernelContext& ctx) override {
     Summary summary;
     Summary::Value* const value = summary.add_value();
