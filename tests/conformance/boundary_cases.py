@@ -30,6 +30,10 @@ def scalar_for_a_shape():
     file = OpFile("Reshape")
     for size in (6, -1, 5):
         file.add([_zeros(2, 3), np.int32(size)], T=tf.float32, Tshape=tf.int32)
+    # What is left is counted without the sizes of 0.
+    for shape, sizes in (((3, 0, 1, 3), (3, 0, -1)), ((2, 0, 3), (4, 0, -1)), ((2, 0), (0, 4, -1)),
+                         ((0, 0, 5), (0, 2, -1)), ((2, 3), (0, -1)), ((2, 0, 3), (2, -1))):
+        file.add([_zeros(*shape), _ints(*sizes)], T=tf.float32, Tshape=tf.int32)
     return file
 
 
@@ -181,6 +185,11 @@ def slopes_outside_the_domain():
     file = OpFile("RandomGammaGrad")
     shapes = np.array([-1, -1, 0, 0, np.nan, 2, np.inf])
     file.add([shapes, np.array([0, 1, 0, 1, 0, 0, 1], np.float64)], T=tf.float64)
+    # The density underflows for some.
+    shapes = np.array([1926, 100, 50, 30, 200, 1926, 5])
+    samples = np.array([1, 1, 1, 1, 3, 1000, 1e-30])
+    for dtype in (np.float32, np.float64):
+        file.add([shapes.astype(dtype), samples.astype(dtype)], T=dtype)
     return file
 
 
@@ -195,6 +204,7 @@ def groups_of_missing_devices():
     file = OpFile("CollectiveAssignGroupV2")
     for group in ([[0, -1]], [[-1, 0]], [[0, 3]], [[2, 0]]):
         file.add([np.array(group, np.int32), np.int32(0), np.int32(4)])
+    file.add([np.array([[1, -3]], np.int32), np.int32(-3), np.int32(4)])
     return file
 
 
@@ -209,6 +219,123 @@ def padding_in_a_vector():
     one = _ints(1)
     for value in (np.float32(7), np.float32([7])):
         file.add([_zeros(2), value, one, one, one], T=tf.float32, Tindices=tf.int32)
+    return file
+
+
+def strides_over_channels_of_volumes():
+    file = OpFile("AvgPool3D")
+    for stride in (1, 2):
+        file.add([np.ones((1, 2, 2, 2, 1), np.float32)], ksize=[1, 2, 1, 1, 1],
+                 strides=[1, 1, 1, 1, stride], padding="VALID", **_FLOAT)
+    # Windows that are larger than the volume by less than a stride.
+    for size, stride in ((2, 2), (3, 2), (3, 1), (4, 2), (5, 2)):
+        file.add([np.ones((1, 1, 2, 2, 1), np.float32)], ksize=[1, size, 1, 1, 1],
+                 strides=[1, stride, 1, 1, 1], padding="VALID", **_FLOAT)
+    return file
+
+
+def gradients_of_no_planes():
+    file = OpFile("AvgPool3DGrad")
+    for size, planes in ((3, 0), (2, 0), (1, 1)):
+        file.add([_ints(1, 1, 2, 1, 1), np.ones((1, planes, 2, 1, 1), np.float32)],
+                 ksize=[1, size, 1, 1, 1], strides=[1, 2, 1, 1, 1], padding="VALID", **_FLOAT)
+    return file
+
+
+def windows_refused_for_several_reasons():
+    file = OpFile("MaxPoolGradV2")
+    for ksize, strides in (((1, 1, 1, 2), (1, 1, 1, 1)), ((1, 1, 1, 1), (2, 0, 1, 1)),
+                           ((1, 0, 1, 1), (1, 1, 1, 1)), ((1, 1, 1, 1), (1, 0, 1, 1)),
+                           ((1, 1, 1, 1), (0, 1, 1, 1))):
+        images = np.ones((1, 2, 2, 2), np.float32)
+        file.add([images, images, images, _ints(*ksize), _ints(*strides)], padding="VALID",
+                 **_FLOAT)
+    return file
+
+
+def limits_wider_than_their_scalar():
+    file = OpFile("ClipByValue")
+    for x, low, high in (((), (), (1,)), ((), (1,), ()), ((1,), (), (1,)), ((2,), (1,), ()),
+                         ((2,), (2,), ()), ((1, 1), (1,), (1,))):
+        file.add([_zeros(*x), _zeros(*low), _zeros(*high)], **_FLOAT)
+    return file
+
+
+def zeros_of_both_signs():
+    file = OpFile("UniqueWithCounts")
+    for dtype in (np.float16, tf.bfloat16.as_numpy_dtype, np.float32):
+        file.add([np.array([0, -0.0, np.nan, np.nan, 1, 0], dtype)], T=tf.as_dtype(dtype))
+    return file
+
+
+def updates_without_dimensions(op):
+    file = OpFile(op)
+    file.add([_zeros(3), _ints(1), np.float32(2)], T=tf.float32, Tindices=tf.int32)
+    file.add([_zeros(3), _ints(1).reshape(1, 1), np.float32([2])], T=tf.float32, Tindices=tf.int32)
+    return file
+
+
+def parts_of_positions_outside():
+    file = OpFile("SparseSplit")
+    for positions in ([[0, 2], [1, 0]], [[0, 1], [5, 0]], [[0, -1], [1, 0]], [[1, 0], [0, 1]]):
+        file.add([np.int64(1), np.array(positions, np.int64), np.float32([1, 2]),
+                  np.array([3, 2], np.int64)], T=tf.float32, num_split=2)
+    return file
+
+
+def frames_in_grey_images():
+    file = OpFile("DrawBoundingBoxesV2")
+    for colors in ([[0.25]], np.zeros((0, 1))):
+        file.add([_zeros(1, 3, 3, 1), np.float32([[[0, 0, 1, 1]]]), np.array(colors, np.float32)],
+                 **_FLOAT)
+    return file
+
+
+def dilated_bytes():
+    file = OpFile("QuantizedConv2D")
+    images = np.ones((1, 3, 3, 1), np.uint8).astype(tf.quint8.as_numpy_dtype)
+    ends = [np.float32(0), np.float32(1)]
+    for strides, dilations in (((1, 1, 1, 1), (1, 2, 2, 1)), ((1, 1, 1, 1), (2, 1, 1, 1)),
+                               ((2, 1, 1, 1), (1, 1, 1, 1))):
+        file.add([images, images[:, :1, :1], *ends, *ends], Tinput=tf.quint8, Tfilter=tf.quint8,
+                 out_type=tf.qint32, strides=strides, dilations=dilations, padding="VALID")
+    return file
+
+
+def strides_over_the_batch():
+    file = OpFile("Conv2DBackpropFilter")
+    images = np.ones((1, 2, 2, 1), np.float32)
+    for strides, dilations in (((2, 1, 1, 1), (1, 1, 1, 1)), ((1, 1, 1, 1), (2, 1, 1, 1)),
+                               ((1, 0, 1, 1), (1, 1, 1, 1))):
+        file.add([images, _ints(1, 1, 1, 1), images], strides=strides, dilations=dilations,
+                 padding="VALID", **_FLOAT)
+    return file
+
+
+def contexts_of_no_examples():
+    file = OpFile("ParseSequenceExample")
+    empty = tf.train.SequenceExample().SerializeToString()
+    counts = dict(Ncontext_dense=1, Ncontext_sparse=0, Nfeature_list_dense=0, Nfeature_list_sparse=0)
+    lists = ("context_sparse_keys", "context_sparse_types", "feature_list_dense_keys",
+             "feature_list_sparse_keys", "feature_list_sparse_types", "feature_list_dense_types",
+             "feature_list_dense_shapes", "feature_list_dense_missing_assumed_empty")
+    for examples, size, default in (([], 2, [7, 8]), ([], 2, []), ([empty], 0, [])):
+        file.add([np.array(examples, object), np.array([], object), np.float32(default)],
+                 context_dense_keys=["a"], Tcontext_dense=[tf.float32],
+                 context_dense_shapes=[tf.TensorShape([size]).as_proto()], **counts,
+                 **{name: [] for name in lists})
+    return file
+
+
+def sets_in_two_pieces(op):
+    file = OpFile(op)
+    shape = np.array([2, 2], np.int64)
+    second = [np.array([[1, 0], [0, 0], [1, 1]], np.int64), np.array([3, 4, 5], np.int64), shape]
+    first = [np.array([[4, 5], [5, 6]], np.int64)]
+    if op == "SparseToSparseSetOperation":
+        first = [np.array([[0, 0], [1, 0], [0, 1]], np.int64), np.array([4, 5, 3], np.int64), shape]
+    for operation in ("union", "a-b", "b-a", "intersection"):
+        file.add(first + second, T=tf.int64, set_operation=operation, validate_indices=False)
     return file
 
 
@@ -237,6 +364,19 @@ _FILES = (
     groups_of_missing_devices,
     lines_of_one_element,
     padding_in_a_vector,
+    strides_over_channels_of_volumes,
+    gradients_of_no_planes,
+    windows_refused_for_several_reasons,
+    limits_wider_than_their_scalar,
+    zeros_of_both_signs,
+    lambda: updates_without_dimensions("TensorScatterAdd"),
+    parts_of_positions_outside,
+    frames_in_grey_images,
+    dilated_bytes,
+    strides_over_the_batch,
+    contexts_of_no_examples,
+    lambda: sets_in_two_pieces("DenseToSparseSetOperation"),
+    lambda: sets_in_two_pieces("SparseToSparseSetOperation"),
 )
 
 

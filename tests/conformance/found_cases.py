@@ -240,6 +240,8 @@ def sets_out_of_order():
     for indices in ([[0, 1], [1, 0]], [[0, 1], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 2]]):
         inputs = [np.array(indices, np.int64), _ints(1, 2), np.array([2, 2], np.int64)]
         file.add(inputs, T=tf.int32, validate_indices=True)
+    inputs[:2] = np.array([[1, 0], [0, 0], [1, 1]], np.int64), _ints(1, 2, 3)
+    file.add(inputs, T=tf.int32, validate_indices=False)
     return file
 
 
