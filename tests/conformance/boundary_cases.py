@@ -339,6 +339,15 @@ def sets_in_two_pieces(op):
     return file
 
 
+def numbers_of_rows_without_elements():
+    file = OpFile("UnsortedSegmentMax")
+    types = dict(T=tf.float32, Tindices=tf.int32, Tnumsegments=tf.int32)
+    for rows, numbers, count in ((_zeros(2, 0), (0, 3), 3), (_zeros(2, 1), (0, 3), 3),
+                                 (_zeros(2, 0), (0, 1), 0), (_zeros(2, 1), (0, 1), 0)):
+        file.add([rows, _ints(*numbers), np.int32(count)], **types)
+    return file
+
+
 _FILES = (
     diagonal_of_a_scalar,
     scalar_for_a_shape,
@@ -377,6 +386,7 @@ _FILES = (
     contexts_of_no_examples,
     lambda: sets_in_two_pieces("DenseToSparseSetOperation"),
     lambda: sets_in_two_pieces("SparseToSparseSetOperation"),
+    numbers_of_rows_without_elements,
 )
 
 
