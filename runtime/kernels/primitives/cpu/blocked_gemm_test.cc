@@ -101,35 +101,38 @@ TEST_P(BlockedGemmTest, SharesRowsOrColumnsOutAmongThreads) {
 }
 
 TEST_P(BlockedGemmTest, FewRowsHaveTheBitsOfManyRows) {
-  const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
   KernelContext ctx(step_, nullptr);
-  for (const int64_t n : {40, 128, 300}) {
-    for (const int64_t k : {7, 300, 2100}) {
-      const Tensor a = RandomTensor({14, k}, 1), b = RandomTensor({k, n}, 2);
-      const Tensor bias = RandomTensor({n}, 3), before = RandomTensor({14, n}, 4);
-      PackedWeights packed;
-      const auto product = [&](int64_t rows) {
-        Tensor output = before.Slice(0, rows).DeepCopy().value();
-        EXPECT_EQ(BlockedMatMul(ctx, kernel(),
-                                {.m = rows,
-                                 .n = n,
-                                 .k = k,
-                                 .post_ops = post_ops,
-                                 .a = a.data<float>(),
-                                 .b = b,
-                                 .bias = bias.data<float>(),
-                                 .packed = &packed,
-                                 .output = output.data<float>()},
-                                ComputeNone),
-                  absl::OkStatus());
-        return output;
-      };
-      const Tensor all = product(14);
-      for (const int64_t rows : {1, 2, 3}) {
-        const Tensor few = product(rows);
-        for (int64_t i = 0; i < rows * n; ++i) {
-          ASSERT_EQ(few.data<float>()[i], all.data<float>()[i])
-              << rows << " x " << k << " x " << n << " at " << i;
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kElu, Activation::kSwish, Activation::kGeluErf}) {
+    const PostOps post_ops{.bias = true, .add = true, .activation = activation};
+    for (const int64_t n : {40, 128, 250, 300}) {
+      for (const int64_t k : {7, 300, 2100}) {
+        const Tensor a = RandomTensor({14, k}, 1), b = RandomTensor({k, n}, 2);
+        const Tensor bias = RandomTensor({n}, 3), before = RandomTensor({14, n}, 4);
+        PackedWeights packed;
+        const auto product = [&](int64_t rows) {
+          Tensor output = before.Slice(0, rows).DeepCopy().value();
+          EXPECT_EQ(BlockedMatMul(ctx, kernel(),
+                                  {.m = rows,
+                                   .n = n,
+                                   .k = k,
+                                   .post_ops = post_ops,
+                                   .a = a.data<float>(),
+                                   .b = b,
+                                   .bias = bias.data<float>(),
+                                   .packed = &packed,
+                                   .output = output.data<float>()},
+                                  ComputeNone),
+                    absl::OkStatus());
+          return output;
+        };
+        const Tensor all = product(14);
+        for (const int64_t rows : {1, 2, 3}) {
+          const Tensor few = product(rows);
+          for (int64_t i = 0; i < rows * n; ++i) {
+            ASSERT_EQ(few.data<float>()[i], all.data<float>()[i])
+                << rows << " x " << k << " x " << n << " at " << i;
+          }
         }
       }
     }

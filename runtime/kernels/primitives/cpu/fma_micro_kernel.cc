@@ -120,6 +120,15 @@ void SumPanels(const Product& p, int64_t first, const float* weights, const Dest
   StoreRows<kCount, kVectors>(to, sums);
 }
 
+// Applies the activation to `count` outputs, at most those of kPanelGroup panels, in whole vectors
+// as StoreBlock() does.
+void Activate(const Epilogue& epilogue, int64_t count, float* values) {
+  alignas(64) float whole[kPanelGroup * kBlock] = {};
+  std::copy_n(values, count, whole);
+  epilogue.activate(epilogue.alpha, whole, kPanelGroup * kBlock);
+  std::copy_n(whole, count, values);
+}
+
 // Swaps the rows and columns of 16 x 16 floats.
 void Transpose(__m512 (&x)[16]) {
   __m512 pairs[16];
@@ -268,7 +277,7 @@ class Kernel final : public MicroKernel {
                       const int64_t* row_offsets, const Epilogue& epilogue,
                       float* out) const override {
     const bool in_groups = count <= kSkinnyRows && p.positions == 1 && p.shifts == nullptr &&
-                           p.first_block < p.end_block && epilogue.activate == nullptr;
+                           p.first_block < p.end_block;
     for (; in_groups && panel + kPanelGroup <= end; panel += kPanelGroup) {
       Epilogue last = epilogue;
       if (last.bias != nullptr) last.bias += panel * kBlock;
@@ -276,6 +285,10 @@ class Kernel final : public MicroKernel {
       const float* const weights =
           reinterpret_cast<const float*>(p.weights + panel * PackedSize(1, p.rows.depth, 1));
       count == 1 ? SumPanels<1>(p, first, weights, to) : SumPanels<2>(p, first, weights, to);
+      for (int64_t i = 0; i < count && epilogue.activate != nullptr; ++i) {
+        if (row_offsets[i] < 0) continue;
+        Activate(epilogue, std::min(to.columns, kPanelGroup * kBlock), to.out + row_offsets[i]);
+      }
     }
     MicroKernel::MultiplyPanels(p, first, count, panel, end, row_offsets, epilogue, out);
   }

@@ -24,10 +24,11 @@ struct MachineSpeeds {
   double amx_flops;
   double depthwise_flops;
   // Bytes per nanosecond: of packed weights that are read from beyond the second-level cache, of
-  // weights that a product with few rows reads from memory, and of the tiles that Winograd's
-  // transforms read and write.
+  // weights that a product with few rows reads from memory, in place and packed, and of the tiles
+  // that Winograd's transforms read and write.
   double weight_bytes;
   double gemv_bytes;
+  double packed_gemv_bytes;  // equal to gemv_bytes where packing does not pay or was not measured
   double tile_bytes;
   // Floats that are packed per nanosecond.
   double packed_floats;

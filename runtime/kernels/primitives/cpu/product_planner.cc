@@ -35,12 +35,19 @@ Algorithm PlanWeights(int64_t n, int64_t k, int64_t positions, int64_t rows,
   return pays ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
 }
 
-// Returns true if m rows are enough for the micro-kernel to be faster than oneDNN. A product with
-// few rows waits for its weights, which splitting makes larger.
-bool HasEnoughRows(Algorithm algorithm, int64_t m, int64_t n, int64_t k, int64_t positions) {
+// Returns true if m rows, at least `fewest`, are enough for the micro-kernel to be faster than
+// oneDNN. A product with few rows waits for its weights, which splitting makes larger.
+bool HasEnoughRows(Algorithm algorithm, int64_t m, int64_t n, int64_t k, int64_t positions,
+                   int64_t fewest = kMaxGemvRows + 1) {
   const bool splits = algorithm == Algorithm::kAmxGemm;
-  const int64_t min_rows = splits ? 16 : 5, min_products = (splits ? 256 : 64) << 10;
+  const int64_t min_rows = splits ? 16 : fewest, min_products = (splits ? 256 : 64) << 10;
   return m >= min_rows && m * n * k * positions >= min_products;
+}
+
+// Returns the number of rows from which on constant weights are packed for FMA. A skinny product
+// takes as long as reading its weights.
+int64_t FewestPackedRows(const MachineSpeeds& speeds) {
+  return speeds.packed_gemv_bytes > speeds.gemv_bytes ? 1 : kMaxGemvRows + 1;
 }
 
 // Strassen's sums pay with large weights and with enough rows for each thread, or enough columns if
@@ -98,8 +105,8 @@ Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerCo
   if (context.numerics == Numerics::kStrict) {
     return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
   }
-  // A single row that waits for weights from memory gains little by packed ones, which take time to
-  // load, and memory. Weights that come again in each step of a loop are read from a cache.
+  // Other weights are packed by the first product that gains by it. Weights that come again in each
+  // step of a loop are read from a cache, which any product gains by.
   if (use == WeightUse::kOnceARun) return Algorithm::kOneDnn;
   const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
   return packed == Algorithm::kFmaGemm ? packed : Algorithm::kOneDnn;
@@ -113,7 +120,9 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   }
   if (p.is_single && p.has_constant_weights) {
     const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
-    if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {
+    const int64_t fewest = FewestPackedRows(context.speeds);
+    if (packed != Algorithm::kOneDnn &&
+        (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1, fewest))) {
       const bool strassen = packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
       return strassen ? Algorithm::kStrassen : packed;
     }

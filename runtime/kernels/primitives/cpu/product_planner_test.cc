@@ -100,12 +100,24 @@ TEST(ProductPlannerTest, StrassenNeedsRowsOrColumnsForEachThread) {
   EXPECT_EQ(Planner("intel-amx").MatMul(1024, 3072, 768), Algorithm::kAmxGemm);
 }
 
-TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPacked) {
+TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPackedOrPackingPays) {
   for (const char* const machine : kMachines) {
-    EXPECT_EQ(Planner(machine).MatMul(1, 1000, 2048), Algorithm::kGemv) << machine;
+    const MachineSpeeds speeds = *FindMachineSpeeds(machine);
+    const bool packs = speeds.packed_gemv_bytes > speeds.gemv_bytes;
+    EXPECT_EQ(Planner(machine).MatMul(1, 1000, 2048),
+              packs ? Algorithm::kFmaGemm : Algorithm::kGemv)
+        << machine;
+    EXPECT_EQ(Planner(machine).MatMul(1, 200, 300), Algorithm::kGemv)
+        << machine << ": weights that stay in a cache";
     EXPECT_EQ(Planner(machine).VaryingMatMul(4, 1000, 2048), Algorithm::kGemv) << machine;
     EXPECT_EQ(Planner(machine).VaryingMatMul(5, 1000, 2048), Algorithm::kOneDnn) << machine;
   }
+  EXPECT_EQ(Planner("zen5").MatMul(1, 1000, 2048), Algorithm::kFmaGemm);
+  MachineSpeeds with_amx = *FindMachineSpeeds("intel-amx");
+  with_amx.packed_gemv_bytes = 2 * with_amx.gemv_bytes;
+  EXPECT_EQ(PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true}, {with_amx}),
+            Algorithm::kGemv)
+      << "weights that are split for AMX take more memory";
   const Planner zen4("zen4");
   EXPECT_EQ(
       PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true, .has_panels = true},
