@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "Eigen/Core"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/graph_algorithms.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/control_flow.h"
+#include "runtime/optimize/inferred_shapes.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
 
@@ -53,11 +59,49 @@ bool IsTranspose(const Node* node, std::vector<int64_t> permutation) {
   return true;
 }
 
-// What a Transpose from [batch, tokens, heads, features] reads; nullopt for anything else, whose
-// rank is not known.
-std::optional<Operand> Transposed(const Endpoint& value) {
-  if (!IsTranspose(value.node, {0, 2, 1, 3})) return std::nullopt;
-  return Operand{value.node->input(0), /*heads_first=*/false};
+// The values whose rank is known to be 4 before the run. Nodes that are added later do not count.
+class ValuesOfRankFour {
+ public:
+  // Finds none in a graph with control flow, or without the products of an attention layer.
+  explicit ValuesOfRankFour(const Graph& graph) {
+    const std::vector<Node*> nodes = graph.nodes();
+    const bool has_softmax = std::any_of(nodes.begin(), nodes.end(),
+                                         [](const Node* node) { return node->IsOp("Softmax"); });
+    if (!has_softmax || HasControlFlow(graph)) return;
+    const auto order = TopologicalOrder(graph);
+    if (!order.ok()) return;
+    const InferredShapes shapes(*order);
+    for (const Node* node : *order) {
+      for (int i = 0; i < node->num_outputs(); ++i) {
+        if (shapes.of(*node, i).rank() == 4) values_.insert({node->id(), i});
+      }
+    }
+  }
+  bool Contains(const Endpoint& value) const {
+    return values_.contains({value.node->id(), value.index});
+  }
+
+ private:
+  absl::flat_hash_set<std::pair<int, int>> values_;
+};
+
+// Reads an operand of a batched product: what a Transpose from [batch, tokens, heads, features]
+// reads, or the value itself. nullopt if its rank is not known.
+std::optional<Operand> OperandOf(const Endpoint& value, const ValuesOfRankFour& rank_four) {
+  if (IsTranspose(value.node, {0, 2, 1, 3})) {
+    return Operand{value.node->input(0), /*heads_first=*/false};
+  }
+  if (!rank_four.Contains(value)) return std::nullopt;
+  return Operand{value, /*heads_first=*/true};
+}
+
+// The same for an operand whose tokens and features are swapped.
+std::optional<Operand> SwappedOperandOf(const Endpoint& value, const ValuesOfRankFour& rank_four) {
+  Node* transpose = value.node;
+  if (IsTranspose(transpose, {0, 2, 3, 1})) return Operand{transpose->input(0), false};
+  if (!IsTranspose(transpose, {0, 1, 3, 2})) return std::nullopt;
+  const auto operand = OperandOf(transpose->input(0), rank_four);
+  return operand.has_value() ? operand : Operand{transpose->input(0), /*heads_first=*/true};
 }
 
 // The labels of a two-operand equation with four labels each; empty if it is another.
@@ -99,7 +143,7 @@ struct Match {
 bool IsNarrow(DType dtype) { return dtype == DType::kHalf || dtype == DType::kBfloat16; }
 
 // scores[b, n, t, s] = sum over h of query[b, n, t, h] * key[b, n, s, h]
-bool MatchScores(const Node& node, Match* match) {
+bool MatchScores(const ValuesOfRankFour& rank_four, const Node& node, Match* match) {
   if (node.IsOp("Einsum")) {
     const std::vector<std::string> labels = Labels(node);
     if (labels.empty()) return false;
@@ -119,13 +163,9 @@ bool MatchScores(const Node& node, Match* match) {
   if (!node.IsOp("BatchMatMulV2")) return false;
   const auto adjoint_x = node.attr<bool>("adj_x"), adjoint_y = node.attr<bool>("adj_y");
   if (!adjoint_x.ok() || *adjoint_x || !adjoint_y.ok()) return false;
-  const auto query = Transposed(node.input(0));
-  std::optional<Operand> key;
-  if (*adjoint_y) {
-    key = Transposed(node.input(1));
-  } else if (const Node* transpose = node.input(1).node; IsTranspose(transpose, {0, 2, 3, 1})) {
-    key = Operand{transpose->input(0), /*heads_first=*/false};
-  }
+  const auto query = OperandOf(node.input(0), rank_four);
+  const auto key = *adjoint_y ? OperandOf(node.input(1), rank_four)
+                              : SwappedOperandOf(node.input(1), rank_four);
   if (!query.has_value() || !key.has_value()) return false;
   match->query = *query;
   match->key = *key;
@@ -163,16 +203,20 @@ Node* SoftmaxOf(const Endpoint& weights) {
 }
 
 // Reads `node` as scale * scores + masks.
-bool MatchLogits(const OptimizationItem& item, Node* node, int num_masks, Match* match) {
+bool MatchLogits(const OptimizationItem& item, const ValuesOfRankFour& rank_four, Node* node,
+                 int num_masks, Match* match) {
   constexpr int kMaxMasks = 3;
   node = BeforeWidening(item, node);
-  if (MatchScores(*node, match)) return true;
+  if (MatchScores(rank_four, *node, match)) return true;
   if (node->IsOp("Mul") || node->IsOp("RealDiv")) {
     for (int side : {0, 1}) {
       const auto constant = ScalarOf(node->input(side));
       if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
       Node* scores = Inner(item, node->input(1 - side), *node);
-      if (scores == nullptr || !MatchScores(*BeforeWidening(item, scores), match)) continue;
+      if (scores == nullptr ||
+          !MatchScores(rank_four, *BeforeWidening(item, scores), match)) {
+        continue;
+      }
       match->scale = node->IsOp("Mul") ? *constant : 1 / *constant;
       return true;
     }
@@ -181,7 +225,7 @@ bool MatchLogits(const OptimizationItem& item, Node* node, int num_masks, Match*
   if ((!node->IsOp("Add") && !node->IsOp("AddV2")) || num_masks == kMaxMasks) return false;
   for (int side : {0, 1}) {
     Node* rest = Inner(item, node->input(side), *node);
-    if (rest == nullptr || !MatchLogits(item, rest, num_masks + 1, match)) continue;
+    if (rest == nullptr || !MatchLogits(item, rank_four, rest, num_masks + 1, match)) continue;
     match->masks.push_back(node->input(1 - side));
     return true;
   }
@@ -272,17 +316,63 @@ Node* MatchSelect(const OptimizationItem& item, const Node& select, Match* match
 
 // Reads `softmax` as softmax(scale * scores + masks), or that of a Select between them and a
 // number.
-bool MatchWeights(const OptimizationItem& item, Node* softmax, Match* match) {
+bool MatchWeights(const OptimizationItem& item, const ValuesOfRankFour& rank_four, Node* softmax,
+                  Match* match) {
   if (!softmax->IsOp("Softmax")) return false;
   Node* logits = Inner(item, softmax->input(0), *softmax);
   if (logits == nullptr) return false;
   Node* scores = MatchSelect(item, *logits, match);
-  return MatchLogits(item, scores == nullptr ? logits : scores, 0, match);
+  return MatchLogits(item, rank_four, scores == nullptr ? logits : scores, 0, match);
+}
+
+// The Transpose of `product` to [batch, tokens, heads, features], if nothing else uses the product
+// but nodes that take its shape, which are added to `shapes`; null otherwise.
+Node* TransposeAfter(const OptimizationItem& item, const Node& product,
+                     std::vector<Node*>* shapes) {
+  if (item.IsPreserved(&product) || !product.control_outputs().empty()) return nullptr;
+  Node* transpose = nullptr;
+  std::vector<Node*> found;
+  for (const Use& use : product.uses(0)) {
+    if (item.IsPreserved(use.node) || use.node->device() != product.device()) return nullptr;
+    if (use.node->IsOp("Shape")) {
+      found.push_back(use.node);
+    } else if (transpose == nullptr && use.index == 0 && IsTranspose(use.node, {0, 2, 1, 3})) {
+      transpose = use.node;
+    } else {
+      return nullptr;
+    }
+  }
+  // Shapes are computed on the host, and so is what is taken from them.
+  const bool is_on_host = product.device().empty() || product.device() == item.host()->full_name();
+  if (!found.empty() && !is_on_host) return nullptr;
+  if (transpose != nullptr) *shapes = std::move(found);
+  return transpose;
+}
+
+// Lets `shape`, the Shape of a product, be computed from that of `swapped`, in which tokens stand
+// before heads.
+absl::Status TakeShapeOf(Graph* graph, Node* swapped, Node* shape) {
+  ASSIGN_OR_RETURN(Node * dims,
+                   graph->AddNode(graph->UniqueName(absl::StrCat(shape->name(), "/swapped")),
+                                  "Shape", shape->attrs(), {{swapped, 0}}, shape->device()));
+  ASSIGN_OR_RETURN(Node * order,
+                   AddConstant(graph, absl::StrCat(shape->name(), "/order"),
+                               Tensor::Vector<int32_t>({0, 2, 1, 3}), shape->device()));
+  ASSIGN_OR_RETURN(Node * axis, AddConstant(graph, absl::StrCat(shape->name(), "/axis"),
+                                            Tensor::Scalar<int32_t>(0), shape->device()));
+  AttrMap attrs = {{"Tparams", shape->output_type(0)},
+                   {"Tindices", DType::kInt32},
+                   {"Taxis", DType::kInt32}};
+  return ReplaceNode(graph, shape, "GatherV2", std::move(attrs),
+                     {{dims, 0}, {order, 0}, {axis, 0}})
+      .status();
 }
 
 // output[b, n, t, h] = sum over s of weights[b, n, t, s] * value[b, n, s, h]. Sets what is left of
-// *match. `node` is replaced by the Transpose that follows it, if that is all that does.
-bool MatchOutput(const OptimizationItem& item, Node** node, Match* match, Node** softmax) {
+// *match. `node` is replaced by the Transpose that follows it, if that and nodes that take its
+// shape, which are added to `shapes`, are all that do.
+bool MatchOutput(const OptimizationItem& item, const ValuesOfRankFour& rank_four, Node** node,
+                 Match* match, Node** softmax, std::vector<Node*>* shapes) {
   Node* product = *node;
   int weights = 0;
   if (product->IsOp("Einsum")) {
@@ -303,18 +393,14 @@ bool MatchOutput(const OptimizationItem& item, Node** node, Match* match, Node**
     if (!found) return false;
   } else if (product->IsOp("BatchMatMulV2")) {
     const auto adjoint_x = product->attr<bool>("adj_x"), adjoint_y = product->attr<bool>("adj_y");
-    const auto value = Transposed(product->input(1));
+    const auto value = OperandOf(product->input(1), rank_four);
     if (!adjoint_x.ok() || *adjoint_x || !adjoint_y.ok() || *adjoint_y || !value.has_value()) {
       return false;
     }
     match->value = *value;
-    if (HasOneUse(*product) && !item.IsPreserved(product)) {
-      Node* next = product->uses(0)[0].node;
-      if (IsTranspose(next, {0, 2, 1, 3}) && product->uses(0)[0].index == 0 &&
-          !item.IsPreserved(next) && next->device() == product->device()) {
-        match->output_heads_first = false;
-        *node = next;
-      }
+    if (Node* transpose = TransposeAfter(item, *product, shapes); transpose != nullptr) {
+      match->output_heads_first = false;
+      *node = transpose;
     }
   } else {
     return false;
@@ -335,6 +421,7 @@ bool HaveType(const std::vector<Endpoint>& values, DType dtype) {
 }  // namespace
 
 absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const {
+  const ValuesOfRankFour rank_four(*item.graph);
   for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
     Node* last = item.graph->node(id);
     if (last == nullptr || item.IsPreserved(last) || last->num_outputs() != 1 ||
@@ -346,7 +433,9 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
     const bool is_einsum = last->IsOp("Einsum");
     Match match;
     Node* softmax = nullptr;
-    if (!MatchOutput(item, &last, &match, &softmax) || !MatchWeights(item, softmax, &match) ||
+    std::vector<Node*> shapes;
+    if (!MatchOutput(item, rank_four, &last, &match, &softmax, &shapes) ||
+        !MatchWeights(item, rank_four, softmax, &match) ||
         is_einsum == match.broadcasts) {
       continue;
     }
@@ -376,8 +465,9 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
       match.keep = Endpoint{keep, 0};
     }
     if (match.keep.has_value()) inputs.push_back(*match.keep);
-    RETURN_IF_ERROR(
-        ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs).status());
+    ASSIGN_OR_RETURN(Node * attention,
+                     ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs));
+    for (Node* shape : shapes) RETURN_IF_ERROR(TakeShapeOf(item.graph, attention, shape));
     *changed = true;
   }
   return absl::OkStatus();

@@ -15,9 +15,11 @@ namespace tessera {
 //   scores that are replaced by a constant, where the mask is false or where it is true; Keras
 //   writes it as LogicalAnd(OnesLike(scores), mask).
 // - The products are Einsum nodes with equations such as BTNH,BSNH->BNTS, or batched matrix
-//   products whose operands a Transpose brings into the order batch, heads, tokens. The Transpose
-//   nodes are removed.
-// - The intermediate values have no other users.
+//   products. Where a Transpose brings an operand into the order batch, heads, tokens, it is
+//   removed. Any other operand must be known to have rank 4 before the run, as keys with rotary
+//   positions and those that are joined to a cache are.
+// - The intermediate values have no other users, but that nodes may take the shape of the last
+//   product.
 // Source: Vaswani et al., Attention Is All You Need, arXiv:1706.03762.
 class FuseAttentionPass : public Pass {
  public:

@@ -59,6 +59,66 @@ TEST(FuseAttentionTest, BatchedProductsOfTransposes) {
   }
 }
 
+// A value of the same numbers whose rank is known: Reshape(x, [d0, d1, d2, d3]).
+Endpoint WithRankFour(PassTestGraph& g, const Endpoint& x, const Shape& shape) {
+  std::vector<int32_t> dims;
+  for (int i = 0; i < 4; ++i) dims.push_back(static_cast<int32_t>(shape.dim(i)));
+  return g.Op("Reshape", {x, g.Const(Tensor::Vector<int32_t>(dims))}, {{"Tshape", DType::kInt32}});
+}
+
+TEST(FuseAttentionTest, OperandsWithHeadsFirst) {
+  // A query with rotary positions, a key in a cache, and a value as it was projected.
+  enum Form { kAdjoint, kSwapped, kSwappedTwice };
+  for (const Form form : {kAdjoint, kSwapped, kSwappedTwice}) {
+    PassTestGraph g;
+    const Endpoint query =
+        g.Op("Neg", {WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 5, 8})});
+    Endpoint key = g.Op("ConcatV2",
+                        {WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 4, 8}), g.Arg(DType::kFloat),
+                         g.Const(Tensor::Scalar<int32_t>(2))},
+                        {{"N", 2}, {"Tidx", DType::kInt32}});
+    if (form == kSwapped) key = Swapped(g, key, {0, 1, 3, 2});
+    if (form == kSwappedTwice) {
+      key = Swapped(g, Swapped(g, Swapped(g, key, {0, 2, 1, 3}), {0, 2, 1, 3}), {0, 1, 3, 2});
+    }
+    const Endpoint value = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+    const Endpoint scores = g.Op("BatchMatMulV2", {query, key}, {{"adj_y", form == kAdjoint}});
+    g.Result(g.Op("BatchMatMulV2", {g.Op("Softmax", {Scaled(g, scores)}), value}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse,
+                                    {Scattered({2, 5, 3, 8}, 1), Scattered({2, 4, 3, 8}, 2),
+                                     Scattered({2, 3, 2, 8}, 3), Scattered(kValue, 4)},
+                                    kTolerance));
+    EXPECT_EQ(g.CountOf("_Attention"), 1);
+    EXPECT_EQ(g.CountOf("BatchMatMulV2"), 0);
+  }
+}
+
+TEST(FuseAttentionTest, OperandsOfUnknownRankStay) {
+  PassTestGraph g;
+  const Endpoint query = WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 5, 8});
+  const Endpoint scores =
+      g.Op("BatchMatMulV2", {query, g.Arg(DType::kFloat)}, {{"adj_y", true}});
+  g.Result(g.Op("BatchMatMulV2", {g.Op("Softmax", {scores}), query}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
+TEST(FuseAttentionTest, TheShapeOfTheOutputMayBeTaken) {
+  for (const bool is_wanted : {false, true}) {
+    PassTestGraph g;
+    const Endpoint query = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+    const Endpoint key = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+    const Endpoint value = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+    const Endpoint scores = g.Op("BatchMatMulV2", {query, key}, {{"adj_y", true}});
+    const Endpoint mixed = g.Op("BatchMatMulV2", {g.Op("Softmax", {scores}), value});
+    g.Result(Swapped(g, mixed, {0, 2, 1, 3}));
+    g.Result(g.Op("Shape", {mixed}, {{"out_type", DType::kInt64}}));
+    if (is_wanted) g.Result(mixed);
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, Args(), kTolerance));
+    EXPECT_EQ(g.CountOf("_Attention"), 1);
+    EXPECT_EQ(g.CountOf("Transpose"), is_wanted ? 1 : 0);
+  }
+}
+
 TEST(FuseAttentionTest, Einsums) {
   const struct {
     const char* scores;
