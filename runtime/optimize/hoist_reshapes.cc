@@ -1,6 +1,7 @@
 #include "runtime/optimize/hoist_reshapes.h"
 
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -28,7 +29,13 @@ std::optional<int64_t> LastDim(const Endpoint& shape) {
   return LastElement(shape);
 }
 
-// Reshape(product) as the operand of `node`.
+// Returns true if the last dimension stays that of a product with so many channels. A Squeeze drops
+// no dimension but those of one element.
+bool KeepsChannels(const Node& reshape, int64_t channels) {
+  return channels > 1 && (reshape.IsOp("Squeeze") || LastDim(reshape.input(1)) == channels);
+}
+
+// Reshape(product) or Squeeze(product) as the operand of `node`.
 struct Match {
   Node* reshape = nullptr;
   std::optional<Endpoint> bias;  // none for an activation
@@ -56,8 +63,7 @@ class Hoister {
       if (reshape == nullptr || bias.node == nullptr) continue;
       const auto linear = AsLinearOp(reshape->input(0).node);
       // A vector that is as long as both last dimensions; one of length 1 would repeat.
-      if (!linear.has_value() || linear->channels <= 1 ||
-          LastDim(reshape->input(1)) != linear->channels ||
+      if (!linear.has_value() || !KeepsChannels(*reshape, linear->channels) ||
           !IsPerChannel(*linear, KnownShape(bias)) || KnownShape(bias).rank() != 1) {
         continue;
       }
@@ -83,25 +89,29 @@ class Hoister {
     }
     for (Node* control : node->control_inputs()) graph_.AddControlEdge(control, hoisted);
     Node* reshape = match.reshape;
-    ASSIGN_OR_RETURN(Node * result, ReplaceNode(&graph_, node, "Reshape", reshape->attrs(),
-                                                {{hoisted, 0}, reshape->input(1)}));
+    std::vector<Endpoint> inputs = reshape->inputs();
+    inputs[0] = {hoisted, 0};
+    ASSIGN_OR_RETURN(Node * result, ReplaceNode(&graph_, node, reshape->op_name(),
+                                                reshape->attrs(), inputs));
     for (Node* control : reshape->control_inputs()) graph_.AddControlEdge(control, result);
     graph_.Remove(reshape);
     return absl::OkStatus();
   }
 
  private:
-  // `reshape` if it is one, of a MatMul with or without a bias, for `user` alone.
+  // `reshape` if it is a Reshape of a MatMul or a Squeeze of a Conv2D, with or without a bias, for
+  // `user` alone.
   Node* ReshapeOfProduct(Node* reshape, const Node& user) const {
-    if (reshape == nullptr || !reshape->IsOp("Reshape") || item_.IsPreserved(reshape) ||
-        !HasOneUse(*reshape) || reshape->device() != user.device() ||
+    const bool squeezes = reshape != nullptr && reshape->IsOp("Squeeze");
+    if (reshape == nullptr || (!squeezes && !reshape->IsOp("Reshape")) ||
+        item_.IsPreserved(reshape) || !HasOneUse(*reshape) || reshape->device() != user.device() ||
         reshape->output_type(0) != DType::kFloat) {
       return nullptr;
     }
     Node* product = reshape->input(0).node;
     if (product == nullptr || item_.IsPreserved(product) || !HasOneUse(*product)) return nullptr;
     const Node* linear = product->IsOp("BiasAdd") ? product->input(0).node : product;
-    return linear != nullptr && linear->IsOp("MatMul") ? reshape : nullptr;
+    return linear != nullptr && linear->IsOp(squeezes ? "Conv2D" : "MatMul") ? reshape : nullptr;
   }
 
   const OptimizationItem& item_;

@@ -53,6 +53,41 @@ TEST(HoistReshapesTest, ABiasOfTheSecondDimensionStays) {
   EXPECT_FALSE(g.Apply(kHoist));
 }
 
+// A convolution over series of 3 channels by a filter of 2 points, as tf.nn.conv1d writes it.
+Endpoint Series(PassTestGraph& g, int64_t channels, const std::string& format = "NHWC") {
+  const Endpoint images = g.Op("ExpandDims", {g.Arg(DType::kFloat), g.Const(Tensor::Scalar(-3))},
+                               {{"Tdim", DType::kInt32}});
+  const Endpoint product = g.Op("Conv2D", {images, g.Const(Ramp({1, 2, 3, channels}, 0.25f))},
+                                {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
+                                 {"padding", std::string("VALID")},
+                                 {"data_format", format}});
+  return g.Op("Squeeze", {product}, {{"squeeze_dims", std::vector<int64_t>{-3}}});
+}
+
+TEST(HoistReshapesTest, BiasAndActivationGoBeforeTheSqueezeOfASeries) {
+  for (const bool as_bias_add : {false, true}) {
+    PassTestGraph g;
+    const Endpoint biased =
+        g.Op(as_bias_add ? "BiasAdd" : "AddV2", {Series(g, 4), g.Const(Ramp({4}, -2))});
+    g.Result(g.Op("Relu", {biased}));
+    const std::vector<Tensor> args = {Ramp({2, 5, 3}, 0.5f)};
+    EXPECT_TRUE(g.ExpectSameResults(kHoist, args, kTolerance));
+    EXPECT_TRUE(g.ExpectSameResults(FusePostOpsPass(), args, kTolerance));
+    EXPECT_THAT(g.Only("_FusedConv2D")->attr<std::vector<std::string>>("fused_ops").value(),
+                testing::ElementsAre("BiasAdd", "Relu"));
+    EXPECT_EQ(g.CountOf("Squeeze"), 1);
+  }
+}
+
+TEST(HoistReshapesTest, ABiasOfOneChannelOrOfOtherDimensionsStaysBehindTheSqueeze) {
+  PassTestGraph one;
+  one.Result(one.Op("AddV2", {Series(one, 1), one.Const(Ramp({1}, 1))}));
+  EXPECT_FALSE(one.Apply(kHoist));
+  PassTestGraph other;
+  other.Result(other.Op("AddV2", {Series(other, 4, "NCHW"), other.Const(Ramp({4}, 1))}));
+  EXPECT_FALSE(other.Apply(kHoist));
+}
+
 TEST(HoistReshapesTest, WhatOthersUseStays) {
   PassTestGraph g;
   const Endpoint reshaped = Reshape(g, Product(g), g.Const(Tensor::Vector<int32_t>({2, -1, 4})));
