@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "runtime/kernels/primitives/cpu/avx512_exponential.h"
 #define TESSERA_VECTOR_ABI avx512
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 
@@ -45,18 +46,8 @@ inline __m512 OnePlusExpOfMinus(__m512 x) {
   // Beyond these bounds the sum is 1 or infinite. The second operands are returned if they are NaN.
   const __m512 bounded =
       _mm512_max_ps(_mm512_set1_ps(-104.0f), _mm512_min_ps(_mm512_set1_ps(32.0f), x));
-  // -x / ln(2) = n + f, where n is the nearest integer. 1 / ln(2) has two parts.
-  const __m512 high = _mm512_set1_ps(-1.44269502f), low = _mm512_set1_ps(-1.92596299e-8f);
-  const __m512 rounder = _mm512_set1_ps(math::kRounder);
-  const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(bounded, high, rounder), rounder);
-  const __m512 f = _mm512_fmadd_ps(bounded, low, _mm512_fmsub_ps(bounded, high, n));
-  // 2^f by a minimax polynomial.
-  constexpr float kPowers[] = {0.00132645911f, 0.00967161916f, 0.0555073507f,
-                               0.240222409f,   0.693147004f,   1.0f};
-  __m512 power = _mm512_set1_ps(kPowers[0]);
-#pragma GCC unroll 5
-  for (int i = 1; i < 6; ++i) power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(kPowers[i]));
-  return _mm512_add_ps(_mm512_set1_ps(1.0f), _mm512_scalef_ps(power, n));
+  constexpr double kLog2e = 1.4426950408889634;
+  return _mm512_add_ps(_mm512_set1_ps(1.0f), PowerOfTwo(SplitOf(-kLog2e), bounded));
 }
 
 template <bool kDivides>

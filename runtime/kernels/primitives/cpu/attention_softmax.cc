@@ -8,6 +8,9 @@
 #endif
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
+#ifdef __AVX512F__
+#include "runtime/kernels/primitives/cpu/avx512_exponential.h"
+#endif
 
 namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
@@ -58,10 +61,26 @@ float Greatest(const float* x, int64_t count) {
                      Greater)[0];
 }
 
-// x = softmax(factor * x), for a positive factor. `count` is a multiple of the vector's lanes.
-void Softmax(float factor, int64_t count, float* x) {
-  const float bound = Greatest(x, count);  // a NaN makes the sum below one
+// The smallest positive factor of scores that their exponentials take in.
+constexpr float kMinFactor = 1e-30f;
+
+// x = exp(factor * (x - bound)), where no x exceeds the bound, for a factor from kMinFactor on.
+// Returns the sums of lanes; a NaN passes through. `count` is a multiple of the vector's lanes.
+Vector ExpOfScores(float factor, float bound, int64_t count, float* x) {
   Vector sums{};
+#ifdef __AVX512F__
+  constexpr double kLog2e = 1.4426950408889634;
+  const SplitFactor exponent = SplitOf(factor * kLog2e);
+  // Smaller exponentials are 0, as those of -inf are. They would be denormal, and so slow.
+  const __m512 least = _mm512_set1_ps(-126.0f / static_cast<float>(factor * kLog2e));
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(bound));
+    const __mmask16 counts = _mm512_cmp_ps_mask(distance, least, _CMP_NLT_UQ);
+    const __m512 power = PowerOfTwo(exponent, distance, counts);
+    _mm512_storeu_ps(x + i, power);
+    sums = _mm512_add_ps(sums, power);
+  }
+#else
   for (int64_t i = 0; i < count; i += kLanes) {
 #pragma GCC ivdep
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -69,6 +88,14 @@ void Softmax(float factor, int64_t count, float* x) {
     }
     sums += Load(x + i);
   }
+#endif
+  return sums;
+}
+
+// x = softmax(factor * x). `count` is a multiple of the vector's lanes.
+void Softmax(float factor, int64_t count, float* x) {
+  const float bound = Greatest(x, count);  // a NaN makes the sum below one
+  const Vector sums = ExpOfScores(factor, bound, count, x);
   const Vector shares = 1.0f / SumOfLanes(sums);
   for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * shares, x + i);
 }
@@ -82,7 +109,7 @@ void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
     factor = 1;
   }
   // The exponentials take a positive factor in, unless a masked score is to come after it.
-  if (factor != 1 && (!(factor > 0) || s.keep.first != nullptr)) {
+  if (factor != 1 && (!(factor >= kMinFactor) || s.keep.first != nullptr)) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < s.count; ++i) x[i] *= factor;
     factor = 1;

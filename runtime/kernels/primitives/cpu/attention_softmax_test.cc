@@ -102,7 +102,7 @@ TEST_P(AttentionSoftmaxTest, FollowScaleAndMasks) {
 
 TEST_P(AttentionSoftmaxTest, AnyScaleIsThatOfTheScores) {
   constexpr int64_t kCount = 37, kStep = 48;
-  for (const float scale : {0.125f, 3.0f, 0.0f, -2.0f, kInfinity}) {
+  for (const float scale : {0.125f, 3.0f, 0.0f, 1e-20f, 1e-35f, 1e30f, -2.0f, kInfinity}) {
     std::vector<float> scores(kStep), scaled(kCount);
     for (int64_t i = 0; i < kCount; ++i) {
       scores[i] = static_cast<float>(i * 29 % 31) / 8 - 1.5f;
