@@ -320,8 +320,7 @@ class ElementwiseProgram::Planner {
       if (result_of(i).sweep != index) continue;
       shape = &result_of(i).shape;
       ElementwiseSweep::Call call{.function = i, .arity = step(i).arity, .operands = {}};
-      for (int k = 0; k <= call.arity; ++k) {
-        const int value = k == 0 ? num_views_ + i : step(i).operands[k - 1];
+      const auto place_operand = [&](int k, int value) {
         if (operand_of[value] < 0) {
           operand_of[value] = static_cast<int>(sweep.operands.size());
           const ValuePlace& place = values_[value];
@@ -342,21 +341,40 @@ class ElementwiseProgram::Planner {
           }
         }
         call.operands[k] = operand_of[value];
+      };
+      for (int k = 1; k <= call.arity; ++k) place_operand(k, step(i).operands[k - 1]);
+      // The result may take the slot of what is read for the last time here, element by element,
+      // and later results those of other sizes.
+      const int result = num_views_ + i;
+      const std::vector<std::pair<int, int64_t>> ended = EndedSlots(i, call, sweep);
+      for (const auto& [slot, size] : ended) {
+        if (size == SizeOf(result)) free_slots.push_back(slot);
       }
-      // Later results may take the slots of what is read for the last time here.
-      for (int k = 1; k <= call.arity; ++k) {
-        const ValuePlace& place = values_[step(i).operands[k - 1]];
-        const bool is_again = std::find(call.operands.begin() + 1, call.operands.begin() + k,
-                                        call.operands[k]) != call.operands.begin() + k;
-        if (place.base < 0 && place.last_reader == i && !is_again) {
-          free_slots.push_back(sweep.operands[call.operands[k]].slot);
-        }
+      place_operand(0, result);
+      for (const auto& [slot, size] : ended) {
+        if (size != SizeOf(result)) free_slots.push_back(slot);
       }
       sweep.calls.push_back(call);
       sweep.cost += step(i).cost;
     }
     Coalesce(*shape, strides, sweep);
     if (shape->num_elements() == 0) plan_.sweeps.pop_back();
+  }
+
+  // Returns the slots, and their elements' sizes, of the scratch operands of step i that no later
+  // step reads.
+  std::vector<std::pair<int, int64_t>> EndedSlots(int i, const ElementwiseSweep::Call& call,
+                                                  const ElementwiseSweep& sweep) const {
+    std::vector<std::pair<int, int64_t>> slots;
+    for (int k = 1; k <= call.arity; ++k) {
+      const int value = step(i).operands[k - 1];
+      const bool is_again = std::find(call.operands.begin() + 1, call.operands.begin() + k,
+                                      call.operands[k]) != call.operands.begin() + k;
+      if (values_[value].base < 0 && values_[value].last_reader == i && !is_again) {
+        slots.emplace_back(sweep.operands[call.operands[k]].slot, SizeOf(value));
+      }
+    }
+    return slots;
   }
 
   // Drops dimensions of one element and merges those that all operands in memory walk through

@@ -155,6 +155,39 @@ TEST(FuseElementwiseTest, ChoicesAndWhatDecidesThem) {
   EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({0, 301}, 1), Ramp({1}, 1)}));
 }
 
+TEST(FuseElementwiseTest, ChoicesBetweenANumberAndAValue) {
+  for (const bool number_first : {true, false}) {
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat), one = g.Const(Tensor::Scalar(1.0f));
+    const Endpoint is_small = g.Op("Less", {g.Op("Abs", {x}), one});
+    const Endpoint other = g.Op("Neg", {g.Op("Square", {x})});
+    g.Result(g.Op("SelectV2",
+                  {is_small, number_first ? one : other, number_first ? other : one},
+                  {{"T", DType::kFloat}}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.001f)}));
+    EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  }
+}
+
+// More values than are kept in the largest chunks, and bools among floats, which take the places of
+// values that are not read any more.
+TEST(FuseElementwiseTest, ManyValuesAtOnce) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  std::vector<Endpoint> values;
+  for (int i = 0; i < 11; ++i) {
+    values.push_back(g.Op("Mul", {x, g.Const(Tensor::Scalar(0.5f + static_cast<float>(i)))}));
+  }
+  Endpoint sum = x;
+  for (const Endpoint& value : values) {
+    const Endpoint is_less = g.Op("Less", {sum, g.Op("Square", {value})});
+    sum = g.Op("AddV2", {g.Op("SelectV2", {is_less, sum, value}, {{"T", DType::kFloat}}), value});
+  }
+  g.Result(sum);
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.001f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+}
+
 TEST(FuseElementwiseTest, ABoolThatOthersReadStaysANode) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), mask = g.Arg(DType::kBool);

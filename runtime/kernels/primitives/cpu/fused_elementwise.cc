@@ -19,6 +19,9 @@ using Operand = ElementwiseSweep::Operand;
 constexpr int64_t kScratchElements = 8192;
 // Elements of a chunk: enough that a call costs little, few enough that a chunk stays in the cache.
 constexpr int64_t kMaxChunk = 1024;
+// Elements of a cache line, at which each slot begins: vectors that span two lines take twice as
+// long.
+constexpr int64_t kLine = 16;
 // Rows of fewer columns, such as the three of an image's colours, are too short for vectors.
 constexpr int64_t kFewColumns = 32;
 static_assert(kScratchElements / ElementwiseSweep::kMaxSlots >= 64);
@@ -33,7 +36,7 @@ class ChunkedSweep {
         bases_(bases),
         slot_size_(sweep.num_slots <= kScratchElements / kMaxChunk
                        ? kMaxChunk
-                       : kScratchElements / sweep.num_slots),
+                       : kScratchElements / sweep.num_slots / kLine * kLine),
         chunk_columns_(std::min(sweep.columns, slot_size_)),
         chunk_rows_(sweep.rows == 1 ? 1 : std::min(sweep.rows, slot_size_ / chunk_columns_)),
         column_chunks_(NumChunks(sweep.columns, chunk_columns_)),

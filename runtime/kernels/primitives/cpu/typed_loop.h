@@ -130,6 +130,12 @@ void TernaryLoop(const LoopBlock& b) {
         for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], ys[i]));
         continue;
       }
+      if (sz == sizeof(R) && sw == sizeof(W) && sx == 0 && sy == sizeof(Y)) {
+        const X x0 = *xs;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(ws[i], x0, ys[i]));
+        continue;
+      }
       if (sz == sizeof(R) && sw == sizeof(W) && sx == sizeof(X) && sy == 0) {
         const Y y0 = *ys;
 #pragma GCC ivdep
