@@ -18,9 +18,6 @@ struct LeakyRelu {
 struct Tanh {
   float operator()(float, float x) const { return math::Tanh(x); }
 };
-struct GeluErf {
-  float operator()(float, float x) const { return math::Gelu(x); }
-};
 
 template <typename F>
 void Loop(float alpha, float* values, int64_t count) {
@@ -40,13 +37,14 @@ inline __m512 Quotient(__m512 numerator, __m512 divisor) {
   return _mm512_mul_ps(numerator, _mm512_maskz_fmadd_ps(is_normal, estimate, error, estimate));
 }
 
+constexpr double kLog2e = 1.4426950408889634;
+
 // 1 + exp(-x) within 2 units in the last place; infinite where the exponential is. Takes half the
 // instructions of math::Exp(), because AVX-512 scales by powers of two.
 inline __m512 OnePlusExpOfMinus(__m512 x) {
   // Beyond these bounds the sum is 1 or infinite. The second operands are returned if they are NaN.
   const __m512 bounded =
       _mm512_max_ps(_mm512_set1_ps(-104.0f), _mm512_min_ps(_mm512_set1_ps(32.0f), x));
-  constexpr double kLog2e = 1.4426950408889634;
   return _mm512_add_ps(_mm512_set1_ps(1.0f), PowerOfTwo(SplitOf(-kLog2e), bounded));
 }
 
@@ -68,6 +66,35 @@ struct GeluTanh {
     const __m512 factor = _mm512_fmadd_ps(square, _mm512_set1_ps(1.59576912f * 0.044715f),
                                           _mm512_set1_ps(1.59576912f));
     return Quotient<kDivides>(x, OnePlusExpOfMinus(_mm512_mul_ps(x, factor)));
+  }
+};
+
+// x erfc(-x / sqrt(2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt(2)) / 2, with the erfc of math::Erfc().
+template <bool kDivides>
+struct GeluErf {
+  __m512 operator()(__m512 x) const {
+    // The part that is subtracted is 0 for large x, which may be infinite. It is NaN for -infinity.
+    const __m512 least = _mm512_min_ps(x, _mm512_set1_ps(20.0f));
+    const __m512 a = _mm512_max_ps(_mm512_sub_ps(_mm512_setzero_ps(), x), least);
+    const __m512 square = _mm512_mul_ps(a, a);
+    // Exponentials of larger squares are denormal.
+    const __mmask16 counts = _mm512_cmp_ps_mask(square, _mm512_set1_ps(174.0f), _CMP_LE_OQ);
+    const __m512 power = PowerOfTwo(SplitOf(-0.5 * kLog2e), square, counts);
+    const __m512 one = _mm512_set1_ps(1.0f);
+    const __m512 t = Quotient<kDivides>(
+        one, _mm512_fmadd_ps(a, _mm512_set1_ps(0.707106781f), _mm512_set1_ps(1.5f)));
+    const __m512 u = _mm512_fnmadd_ps(_mm512_set1_ps(3.0f), t, one);
+    constexpr float kPowers[] = {-0.000133887355f, -0.000162341705f, 0.000731280888f,
+                                 0.00181694573f,   -0.000738285133f, -0.00946973171f,
+                                 -0.00813420489f,  0.0477691628f,    0.0756228343f,
+                                 -0.507850051f,    0.96475625f};
+    __m512 p = _mm512_set1_ps(kPowers[0]);
+#pragma GCC unroll 10
+    for (int i = 1; i < 11; ++i) p = _mm512_fmadd_ps(p, u, _mm512_set1_ps(kPowers[i]));
+    const __m512 erfc = _mm512_mul_ps(_mm512_mul_ps(power, t), p);
+    // The second operand is returned if it is NaN.
+    const __m512 positive = _mm512_max_ps(_mm512_setzero_ps(), x);
+    return _mm512_fnmadd_ps(_mm512_mul_ps(a, _mm512_set1_ps(0.5f)), erfc, positive);
   }
 };
 
@@ -107,7 +134,7 @@ ActivationLoop ActivationLoopOf(Activation activation) {
     case Activation::kSwish:
       return VectorLoopOf<Swish>();
     case Activation::kGeluErf:
-      return Loop<GeluErf>;
+      return VectorLoopOf<GeluErf>();
     case Activation::kGeluTanh:
       return VectorLoopOf<GeluTanh>();
   }
