@@ -65,23 +65,37 @@ class Prefetcher {
   // Prefetches all of `next` in `steps` calls of Issue().
   Prefetcher(std::span<const PrefetchRange> next, int64_t steps) : next_(next) {
     int64_t lines = 0;
-    for (const PrefetchRange& rows : next) {
-      lines += (rows.size + kCacheLine - 1) / kCacheLine * rows.count;
-    }
-    share_ = (lines + steps - 1) / steps;
-    if (share_ > 0) GoTo(0, 0);
+    for (const PrefetchRange& rows : next) lines += LinesOf(rows) * rows.count;
+    if (lines == 0) return;
+    int64_t share = (lines + steps - 1) / steps;
+    while (CallsFor(share) > steps) ++share;
+    share_ = share * kCacheLine;
+    GoTo(0, 0);
   }
 
-  // Prefetches the share of kStride terms.
+  // Prefetches the share of kStride terms, which may reach beyond the end of a row.
   void Issue() {
-    for (int64_t i = 0; i < share_; ++i) {
-      _mm_prefetch(at_, _MM_HINT_T1);
-      at_ += kCacheLine;
-      if (at_ >= end_) GoTo(place_, row_ + 1);
-    }
+    if (share_ == 0) return;
+    const char* const from = at_;
+    const char* const to = from + share_;
+    for (const char* line = from; line != to; line += kCacheLine) _mm_prefetch(line, _MM_HINT_T1);
+    at_ = to;
+    if (to >= end_) GoTo(place_, row_ + 1);
   }
 
  private:
+  static int64_t LinesOf(const PrefetchRange& rows) {
+    return (rows.size + kCacheLine - 1) / kCacheLine;
+  }
+  // Returns the number of calls of Issue() that prefetch all rows, `share` lines each.
+  int64_t CallsFor(int64_t share) const {
+    int64_t calls = 0;
+    for (const PrefetchRange& rows : next_) {
+      calls += (LinesOf(rows) + share - 1) / share * rows.count;
+    }
+    return calls;
+  }
+
   // Moves to a row of next_[place], or to what follows it. This must be inlined, because a call
   // would spill all sums.
   __attribute__((always_inline)) void GoTo(int64_t place, int64_t row) {
@@ -100,7 +114,7 @@ class Prefetcher {
   }
 
   const std::span<const PrefetchRange> next_;
-  int64_t share_ = 0;  // cache lines for each call of Issue()
+  int64_t share_ = 0;  // bytes for each call of Issue()
   int64_t place_ = 0, row_ = 0;
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
 };
@@ -115,10 +129,13 @@ static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefe
   const float* groups[kGroups];
 #pragma GCC unroll 5
   for (int g = 0; g < kGroups; ++g) groups[g] = s.rows + 3 * g * s.step;
-  const int64_t step = s.step;
+  int64_t step = s.step;
   // Pointers advance only once for several terms, because scalar additions compete with
   // multiplications for the execution ports.
   const auto add_term = [&](int term) __attribute__((always_inline)) {
+    // Addresses are computed anew for each term, as parts of the instructions. The compiler would
+    // otherwise keep an index register for each term, and there are not enough of them.
+    asm("" : "+r"(step));
     __m512 w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kBlock + 16 * v);
