@@ -218,7 +218,7 @@ absl::StatusOr<Tensor> PackMatrix(KernelContext& ctx, const MicroKernel& kernel,
 
 absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, const GemmArguments& g,
                            ComputeItems fallback) {
-  const int64_t n = g.n, k = g.k, step = g.row_step();
+  const int64_t n = g.n, k = g.k;
   ASSIGN_OR_RETURN(const Tensor matrix, PackMatrix(whole, kernel, g));
   if (matrix.num_elements() == 0) return fallback(whole, 0, g.m);
   const auto multiply = [&](KernelContext& ctx, int64_t begin, int64_t length) {
@@ -226,17 +226,17 @@ absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, cons
     gemm::Product product{.weights = matrix.raw(), .columns = n, .end_block = gemm::Blocks(k)};
     product.rows = {.count = most, .depth = k};
     Tensor workspace;
-    if (step != k || !kernel.ReadsRowsInPlace(k)) {
+    if (!kernel.ReadsRowsInPlace(k)) {
       ASSIGN_OR_RETURN(workspace, ctx.AllocateTemp(DType::kInt8, {kernel.PackedRowsSize(most, k)}));
       product.rows.data = workspace.data<int8_t>();
     }
     for (int64_t first = begin; first < begin + length; first += most) {
       const int64_t rows = std::min(most, begin + length - first);
-      const float* const from = g.a + first * step;
+      const float* const from = g.a + first * k;
       std::atomic<bool> has_products{true};
       if (workspace.has_value()) {
         ctx.ParallelFor(rows, k / SpeedsForCpu().packed_floats, [&](int64_t row, int64_t end) {
-          if (!kernel.PackRows(from + row * step, step, row, end - row, product.rows)) {
+          if (!kernel.PackRows(from + row * k, k, row, end - row, product.rows)) {
             has_products = false;
           }
         });
@@ -266,8 +266,7 @@ absl::Status StrassenMatMul(KernelContext& whole, const GemmArguments& g, Comput
     const StrassenProduct product{.m = count,
                                   .n = g.n,
                                   .k = g.k,
-                                  .a = g.a + first * g.row_step(),
-                                  .a_step = g.row_step(),
+                                  .a = g.a + first * g.k,
                                   .panels = panels,
                                   .balanced = balanced.data<int8_t>(),
                                   .epilogue = FullEpilogue(g.post_ops, g.bias),

@@ -50,20 +50,16 @@ absl::Status ParallelItems(KernelContext& ctx, int64_t count, int64_t rows, Comp
 void BlockedGemm(KernelContext& ctx, const gemm::MicroKernel& kernel, const gemm::Product& product,
                  const OutputGrid& grid, const PostOps& post_ops, const float* bias, float* out);
 
-// A matrix product with weights of k x n, or n x k if `transpose_b`. Rows of `a` begin `a_step`
-// floats apart and may overlap; 0 stands for k.
+// A matrix product with weights of k x n, or n x k if `transpose_b`.
 struct GemmArguments {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_b = false;
   const PostOps& post_ops;
   const float* a = nullptr;
-  int64_t a_step = 0;
   const ScaledWeights& b;
   const float* bias = nullptr;
   PackedWeights* packed = nullptr;
   float* output = nullptr;
-
-  int64_t row_step() const { return a_step == 0 ? k : a_step; }
 };
 
 // Returns the packed weights of a product; see PackWeights().

@@ -18,7 +18,6 @@
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
-#include "runtime/kernels/primitives/cpu/line_convolution.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
@@ -259,10 +258,6 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
         return plan.algorithm == ProductAlgorithm::kStrassen
                    ? StrassenMatMul(ctx, product, fallback)
                    : BlockedMatMul(ctx, kernel, product, fallback);
-      }
-      if (plan.algorithm == ProductAlgorithm::kStrassen) {
-        return ConvolveLines(ctx, shape, post_ops, o.input, o.filter, o.bias_data(), o.packed,
-                             o.output, fallback);
       }
       return ConvolveByImplicitGemm(ctx, kernel, plan.points, post_ops, o.input, o.filter,
                                     o.bias_data(), o.packed, o.output, fallback);

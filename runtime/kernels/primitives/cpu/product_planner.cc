@@ -4,7 +4,6 @@
 
 #include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
-#include "runtime/kernels/primitives/cpu/line_convolution.h"
 #include "runtime/kernels/primitives/cpu/micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/strassen_gemm.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
@@ -162,10 +161,6 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
     const int64_t points = s.batch * s.output[0] * s.output[1];
     return StrassenPays(points, s.out_channels, s.in_channels, context) ? Algorithm::kStrassen
                                                                         : packed;
-  }
-  if (context.speeds.has_avx512 && IsLineConvolution(s) &&
-      StrassenPays(s.output[1], s.out_channels, s.filter[1] * s.in_channels, context)) {
-    return Algorithm::kStrassen;
   }
   const Algorithm winograd = PlanWinograd(s, p.activation, context.speeds);
   return winograd != Algorithm::kOneDnn ? winograd : packed;

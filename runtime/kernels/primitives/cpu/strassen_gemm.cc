@@ -164,7 +164,7 @@ class RowPairs {
   int64_t PanelSize() const { return product_.k * kBlock; }
 
   strassen::Rows RowsOf(const Pair& pair, const DepthSlice& slice) const {
-    return {product_.a + pair.first * product_.a_step + slice.first, product_.a_step};
+    return {product_.a + pair.first * product_.k + slice.first, product_.k};
   }
 
   // Returns what to prefetch while row pair i is multiplied by panel pair j: a share of the next
@@ -179,7 +179,7 @@ class RowPairs {
       const Pair& pair = pairs_[(i + 1) % size];
       const DepthSlice& slice = then->slice;
       const int64_t share =
-          strassen::RowPairFloats(pair.made.count, slice.half, product_.a_step) / group_;
+          strassen::RowPairFloats(pair.made.count, slice.half, product_.k) / group_;
       list.Add({pair.made.workspace + j * share}, 1, share);
       if (then->is_first) {
         const int64_t rows = pair.rows / group_;
@@ -244,7 +244,7 @@ absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, in
                           int64_t end_pair) {
   int64_t half = 0;
   for (const DepthSlice& slice : SlicesOf(product.k)) half = std::max(half, slice.half);
-  const int64_t pair_floats = strassen::RowPairFloats(strassen::kMaxRows, half, product.a_step);
+  const int64_t pair_floats = strassen::RowPairFloats(strassen::kMaxRows, half, product.k);
   const int64_t all_pairs = Parts(product.m, kPairRows);
   const int64_t group = GroupPairs(half);
   const int64_t times = Parts(all_pairs, kRowFloats / pair_floats);

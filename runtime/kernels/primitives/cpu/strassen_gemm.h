@@ -24,11 +24,10 @@ bool StrassenSupports(int64_t n, int64_t k);
 // FmaMicroKernel(). Requires AVX-512. Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels);
 
-// out = epilogue(a * weights) for m x k rows, which begin `a_step` floats apart.
+// out = epilogue(a * weights) for m x k rows.
 struct StrassenProduct {
   int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
-  int64_t a_step = 0;
   const float* panels = nullptr;
   const int8_t* balanced = nullptr;  // the bytes of BalancedPanels()
   Epilogue epilogue;
