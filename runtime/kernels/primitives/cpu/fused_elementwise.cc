@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/choose_loop.h"
 #include "runtime/kernels/primitives/cpu/elementwise.h"
-#include "runtime/kernels/primitives/elementwise/choose.h"
 
 namespace tessera {
 namespace {
@@ -164,7 +164,7 @@ class CpuFusedElementwise final : public FusedElementwise {
 };
 
 LoopFn FindLoop(absl::string_view function) {
-  if (function == "SelectV2") return &TernaryLoop<functors::Choose, float, bool, float, float>;
+  if (function == "SelectV2") return ChooseLoop<float>();
   const LoopFn loop = FindElementwiseLoop(function, DType::kFloat);
   return loop != nullptr ? loop : FindElementwiseLoop(function, DType::kBool);
 }
