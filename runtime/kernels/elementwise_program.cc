@@ -165,6 +165,7 @@ class ElementwiseProgram::Planner {
     ByteStrides strides;
     int sweep = -1;        // that computes it; -1 for views
     int last_reader = -1;  // the last step that reads it
+    int reads = 0;         // by all steps
   };
 
   int64_t SizeOf(int value) const {
@@ -218,7 +219,10 @@ class ElementwiseProgram::Planner {
         shape = *std::move(both);
       }
       result_of(i).shape = std::move(shape);
-      for (int k = 0; k < s.arity; ++k) values_[s.operands[k]].last_reader = i;
+      for (int k = 0; k < s.arity; ++k) {
+        values_[s.operands[k]].last_reader = i;
+        ++values_[s.operands[k]].reads;
+      }
     }
     return absl::OkStatus();
   }
@@ -356,6 +360,11 @@ class ElementwiseProgram::Planner {
       }
       sweep.calls.push_back(call);
       sweep.cost += step(i).cost;
+    }
+    for (size_t i = 0; i + 1 < sweep.calls.size(); ++i) {
+      const ValuePlace& result = result_of(sweep.calls[i].function);
+      sweep.calls[i].feeds_next = result.base < 0 && result.reads == 1 &&
+                                  result.last_reader == sweep.calls[i + 1].function;
     }
     Coalesce(*shape, strides, sweep);
     if (shape->num_elements() == 0) plan_.sweeps.pop_back();

@@ -169,6 +169,25 @@ TEST(FuseElementwiseTest, ChoicesBetweenANumberAndAValue) {
   }
 }
 
+// Products that feed sums, in each order of their operands, and one that something else reads too.
+TEST(FuseElementwiseTest, PolynomialsKeepTheirRoundings) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  const auto number = [&](float value) { return g.Const(Tensor::Scalar(value)); };
+  Endpoint sum = number(0.1f);
+  for (int i = 0; i < 6; ++i) {
+    const Endpoint product = i % 2 == 0 ? g.Op("Mul", {sum, x}) : g.Op("Mul", {x, sum});
+    const Endpoint addend = i == 3 ? y : number(0.3f + static_cast<float>(i));
+    sum = i % 3 == 0 ? g.Op("AddV2", {addend, product}) : g.Op("AddV2", {product, addend});
+  }
+  const Endpoint shared = g.Op("Mul", {sum, number(0.7f)});
+  g.Result(g.Op("Mul", {g.Op("AddV2", {shared, x}), g.Op("AddV2", {shared, shared})}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.0001f), Ramp({301}, 0.01f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({3, 1}, 0.1f), Ramp({5}, 0.01f)}));
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({}, 0.1f), Ramp({1}, 0.01f)}));
+}
+
 // More values than are kept in the largest chunks, and bools among floats, which take the places of
 // values that are not read any more.
 TEST(FuseElementwiseTest, ManyValuesAtOnce) {

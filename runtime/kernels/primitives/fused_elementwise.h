@@ -33,6 +33,8 @@ struct ElementwiseSweep {
     int function = 0;  // index of the names that the primitive was made with
     int arity = 0;     // 1 to 3
     std::array<int, 4> operands{};
+    // The result is scratch that the next call reads once, and no other.
+    bool feeds_next = false;
   };
 
   int64_t columns = 1, rows = 1;

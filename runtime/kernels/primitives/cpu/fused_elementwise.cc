@@ -1,11 +1,13 @@
 #include "runtime/kernels/primitives/fused_elementwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/choose_loop.h"
 #include "runtime/kernels/primitives/cpu/elementwise.h"
@@ -26,13 +28,49 @@ constexpr int64_t kLine = 16;
 constexpr int64_t kFewColumns = 32;
 static_assert(kScratchElements / ElementwiseSweep::kMaxSlots >= 64);
 
+// A product and a sum after it, each rounded: this file is compiled without contractions.
+struct MultiplyAdd {
+  float operator()(float x, float y, float addend) const { return x * y + addend; }
+};
+
+// A call, or two of which the first one feeds the second.
+struct Step {
+  LoopFn loop;
+  int arity;
+  std::array<int, 4> operands;
+};
+using Steps = absl::InlinedVector<Step, 16>;
+
+// Joins products with the sums that they feed: polynomials are chains of both.
+Steps StepsOf(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops) {
+  static const LoopFn multiply = FindElementwiseLoop("Mul", DType::kFloat);
+  static const LoopFn add = FindElementwiseLoop("AddV2", DType::kFloat);
+  Steps steps;
+  for (size_t i = 0; i < sweep.calls.size(); ++i) {
+    const ElementwiseSweep::Call& call = sweep.calls[i];
+    if (!call.feeds_next || loops[call.function] != multiply ||
+        loops[sweep.calls[i + 1].function] != add) {
+      steps.push_back({loops[call.function], call.arity, call.operands});
+      continue;
+    }
+    const std::array<int, 4>& sum = sweep.calls[++i].operands;
+    const int addend = sum[1] == call.operands[0] ? sum[2] : sum[1];
+    int x = call.operands[1], y = call.operands[2];
+    if (sweep.operands[x].column_stride == 0) std::swap(x, y);  // the loop has no form for it
+    steps.push_back({&TernaryLoop<MultiplyAdd, float, float, float, float>,
+                     3,
+                     {sum[0], x, y, addend}});
+  }
+  return steps;
+}
+
 // A sweep cut into rectangles whose elements fit a slot of scratch memory.
 class ChunkedSweep {
  public:
   ChunkedSweep(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops,
                absl::Span<char* const> bases)
       : sweep_(sweep),
-        loops_(loops),
+        steps_(StepsOf(sweep, loops)),
         bases_(bases),
         slot_size_(sweep.num_slots <= kScratchElements / kMaxChunk
                        ? kMaxChunk
@@ -97,11 +135,11 @@ class ChunkedSweep {
     LoopBlock block;
     block.columns = std::min(chunk_columns_, sweep_.columns - column);
     block.rows = std::min(chunk_rows_, sweep_.rows - row);
-    for (const ElementwiseSweep::Call& call : sweep_.calls) {
-      for (int i = 0; i <= call.arity; ++i) {
-        const Operand& operand = sweep_.operands[call.operands[i]];
-        if (!repeated_.empty() && repeated_[call.operands[i]] != nullptr) {
-          block.data[i] = repeated_[call.operands[i]].get();
+    for (const Step& step : steps_) {
+      for (int i = 0; i <= step.arity; ++i) {
+        const Operand& operand = sweep_.operands[step.operands[i]];
+        if (!repeated_.empty() && repeated_[step.operands[i]] != nullptr) {
+          block.data[i] = repeated_[step.operands[i]].get();
           block.column_stride[i] = operand.column_stride;
           block.row_stride[i] = block.columns * operand.column_stride;
         } else if (operand.base < 0) {
@@ -116,12 +154,12 @@ class ChunkedSweep {
         }
       }
       if (repeated_.empty()) {
-        loops_[call.function](block);
+        step.loop(block);
       } else {
         LoopBlock one_row = block;
         one_row.columns = block.rows * block.columns;
         one_row.rows = 1;
-        loops_[call.function](one_row);
+        step.loop(one_row);
       }
     }
   }
@@ -136,7 +174,7 @@ class ChunkedSweep {
   }
 
   const ElementwiseSweep& sweep_;
-  const absl::Span<const LoopFn> loops_;
+  const Steps steps_;
   const absl::Span<char* const> bases_;
   const int64_t slot_size_;  // in elements
   const int64_t chunk_columns_, chunk_rows_;
