@@ -127,12 +127,17 @@ void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64
 constexpr int64_t kMinMediumRow = 32, kMaxMediumRow = 2048;
 
 void CopyMediumRows(const Dim& rows, int64_t bytes, const char* from, char* to) {
-  constexpr int64_t kVector = 32;
+  constexpr int64_t kVector = 32, kVectors = 8;
   for (int64_t i = 0; i < rows.size; ++i, from += rows.from_stride, to += rows.to_stride) {
-    for (int64_t at = 0; at + kVector <= bytes; at += kVector) {
-      std::memcpy(to + at, from + at, kVector);
+    int64_t at = 0;
+    for (; at + kVectors * kVector <= bytes; at += kVectors * kVector) {
+#pragma GCC unroll 8
+      for (int64_t v = 0; v < kVectors; ++v) {
+        std::memcpy(to + at + v * kVector, from + at + v * kVector, kVector);
+      }
     }
-    std::memcpy(to + bytes - kVector, from + bytes - kVector, kVector);
+    for (; at + kVector <= bytes; at += kVector) std::memcpy(to + at, from + at, kVector);
+    if (at < bytes) std::memcpy(to + bytes - kVector, from + bytes - kVector, kVector);
   }
 }
 
