@@ -363,8 +363,8 @@ class ElementwiseProgram::Planner {
     }
     for (size_t i = 0; i + 1 < sweep.calls.size(); ++i) {
       const ValuePlace& result = result_of(sweep.calls[i].function);
-      sweep.calls[i].feeds_next = result.base < 0 && result.reads == 1 &&
-                                  result.last_reader == sweep.calls[i + 1].function;
+      sweep.calls[i].feeds_next =
+          result.base < 0 && result.reads == 1 && result.last_reader == sweep.calls[i + 1].function;
     }
     Coalesce(*shape, strides, sweep);
     if (shape->num_elements() == 0) plan_.sweeps.pop_back();

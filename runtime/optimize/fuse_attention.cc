@@ -164,8 +164,8 @@ bool MatchScores(const ValuesOfRankFour& rank_four, const Node& node, Match* mat
   const auto adjoint_x = node.attr<bool>("adj_x"), adjoint_y = node.attr<bool>("adj_y");
   if (!adjoint_x.ok() || *adjoint_x || !adjoint_y.ok()) return false;
   const auto query = OperandOf(node.input(0), rank_four);
-  const auto key = *adjoint_y ? OperandOf(node.input(1), rank_four)
-                              : SwappedOperandOf(node.input(1), rank_four);
+  const auto key =
+      *adjoint_y ? OperandOf(node.input(1), rank_four) : SwappedOperandOf(node.input(1), rank_four);
   if (!query.has_value() || !key.has_value()) return false;
   match->query = *query;
   match->key = *key;
@@ -213,8 +213,7 @@ bool MatchLogits(const OptimizationItem& item, const ValuesOfRankFour& rank_four
       const auto constant = ScalarOf(node->input(side));
       if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
       Node* scores = Inner(item, node->input(1 - side), *node);
-      if (scores == nullptr ||
-          !MatchScores(rank_four, *BeforeWidening(item, scores), match)) {
+      if (scores == nullptr || !MatchScores(rank_four, *BeforeWidening(item, scores), match)) {
         continue;
       }
       match->scale = node->IsOp("Mul") ? *constant : 1 / *constant;
@@ -360,11 +359,9 @@ absl::Status TakeShapeOf(Graph* graph, Node* swapped, Node* shape) {
                                Tensor::Vector<int32_t>({0, 2, 1, 3}), shape->device()));
   ASSIGN_OR_RETURN(Node * axis, AddConstant(graph, absl::StrCat(shape->name(), "/axis"),
                                             Tensor::Scalar<int32_t>(0), shape->device()));
-  AttrMap attrs = {{"Tparams", shape->output_type(0)},
-                   {"Tindices", DType::kInt32},
-                   {"Taxis", DType::kInt32}};
-  return ReplaceNode(graph, shape, "GatherV2", std::move(attrs),
-                     {{dims, 0}, {order, 0}, {axis, 0}})
+  AttrMap attrs = {
+      {"Tparams", shape->output_type(0)}, {"Tindices", DType::kInt32}, {"Taxis", DType::kInt32}};
+  return ReplaceNode(graph, shape, "GatherV2", std::move(attrs), {{dims, 0}, {order, 0}, {axis, 0}})
       .status();
 }
 
@@ -435,8 +432,7 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
     Node* softmax = nullptr;
     std::vector<Node*> shapes;
     if (!MatchOutput(item, rank_four, &last, &match, &softmax, &shapes) ||
-        !MatchWeights(item, rank_four, softmax, &match) ||
-        is_einsum == match.broadcasts) {
+        !MatchWeights(item, rank_four, softmax, &match) || is_einsum == match.broadcasts) {
       continue;
     }
     const DType mask_dtype = match.masks.empty() ? DType::kFloat : TypeOf(match.masks[0]);

@@ -71,8 +71,7 @@ TEST(FuseAttentionTest, OperandsWithHeadsFirst) {
   enum Form { kAdjoint, kSwapped, kSwappedTwice };
   for (const Form form : {kAdjoint, kSwapped, kSwappedTwice}) {
     PassTestGraph g;
-    const Endpoint query =
-        g.Op("Neg", {WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 5, 8})});
+    const Endpoint query = g.Op("Neg", {WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 5, 8})});
     Endpoint key = g.Op("ConcatV2",
                         {WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 4, 8}), g.Arg(DType::kFloat),
                          g.Const(Tensor::Scalar<int32_t>(2))},
@@ -96,8 +95,7 @@ TEST(FuseAttentionTest, OperandsWithHeadsFirst) {
 TEST(FuseAttentionTest, OperandsOfUnknownRankStay) {
   PassTestGraph g;
   const Endpoint query = WithRankFour(g, g.Arg(DType::kFloat), {2, 3, 5, 8});
-  const Endpoint scores =
-      g.Op("BatchMatMulV2", {query, g.Arg(DType::kFloat)}, {{"adj_y", true}});
+  const Endpoint scores = g.Op("BatchMatMulV2", {query, g.Arg(DType::kFloat)}, {{"adj_y", true}});
   g.Result(g.Op("BatchMatMulV2", {g.Op("Softmax", {scores}), query}));
   EXPECT_FALSE(g.Apply(kFuse));
 }

@@ -161,8 +161,7 @@ TEST(FuseElementwiseTest, ChoicesBetweenANumberAndAValue) {
     const Endpoint x = g.Arg(DType::kFloat), one = g.Const(Tensor::Scalar(1.0f));
     const Endpoint is_small = g.Op("Less", {g.Op("Abs", {x}), one});
     const Endpoint other = g.Op("Neg", {g.Op("Square", {x})});
-    g.Result(g.Op("SelectV2",
-                  {is_small, number_first ? one : other, number_first ? other : one},
+    g.Result(g.Op("SelectV2", {is_small, number_first ? one : other, number_first ? other : one},
                   {{"T", DType::kFloat}}));
     EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.001f)}));
     EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);

@@ -91,8 +91,8 @@ class Hoister {
     Node* reshape = match.reshape;
     std::vector<Endpoint> inputs = reshape->inputs();
     inputs[0] = {hoisted, 0};
-    ASSIGN_OR_RETURN(Node * result, ReplaceNode(&graph_, node, reshape->op_name(),
-                                                reshape->attrs(), inputs));
+    ASSIGN_OR_RETURN(Node * result,
+                     ReplaceNode(&graph_, node, reshape->op_name(), reshape->attrs(), inputs));
     for (Node* control : reshape->control_inputs()) graph_.AddControlEdge(control, result);
     graph_.Remove(reshape);
     return absl::OkStatus();

@@ -69,7 +69,8 @@ struct GeluTanh {
   }
 };
 
-// x erfc(-x / sqrt(2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt(2)) / 2, with the erfc of math::Erfc().
+// x erfc(-x / sqrt(2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt(2)) / 2, with the erfc of
+// math::Erfc().
 template <bool kDivides>
 struct GeluErf {
   __m512 operator()(__m512 x) const {

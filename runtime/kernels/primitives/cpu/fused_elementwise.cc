@@ -57,9 +57,8 @@ Steps StepsOf(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops) {
     const int addend = sum[1] == call.operands[0] ? sum[2] : sum[1];
     int x = call.operands[1], y = call.operands[2];
     if (sweep.operands[x].column_stride == 0) std::swap(x, y);  // the loop has no form for it
-    steps.push_back({&TernaryLoop<MultiplyAdd, float, float, float, float>,
-                     3,
-                     {sum[0], x, y, addend}});
+    steps.push_back(
+        {&TernaryLoop<MultiplyAdd, float, float, float, float>, 3, {sum[0], x, y, addend}});
   }
   return steps;
 }

@@ -74,7 +74,8 @@ TESSERA_AVX512 void WideUniform(const Philox& generator, float* out) {
   UniformFloats(generator, out);
 }
 
-// Makes vectors of the bits alone: the logarithm, sine and cosine are the C library's for one number.
+// Makes vectors of the bits alone: the logarithm, sine and cosine are the C library's for one
+// number.
 [[gnu::always_inline]] inline void NormalFloats(const Philox& generator, float* out) {
   const Blocks blocks = NextBlocks(generator);
   const auto& [x0, x1, x2, x3] = blocks.words;
