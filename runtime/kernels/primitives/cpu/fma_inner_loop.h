@@ -64,36 +64,44 @@ class Prefetcher {
  public:
   // Prefetches all of `next` in `steps` calls of Issue().
   Prefetcher(std::span<const PrefetchRange> next, int64_t steps) : next_(next) {
-    int64_t lines = 0;
-    for (const PrefetchRange& rows : next) lines += LinesOf(rows) * rows.count;
+    int64_t lines = 0, longest = 0;
+    for (const PrefetchRange& rows : next) {
+      lines += LinesOf(rows) * rows.count;
+      if (LinesOf(rows) > longest) longest = LinesOf(rows);
+    }
     if (lines == 0) return;
-    int64_t share = (lines + steps - 1) / steps;
-    while (CallsFor(share) > steps) ++share;
-    share_ = share * kCacheLine;
+    // Short rows take pieces of their own; there may be more of them than steps.
+    int64_t piece = (lines + steps - 1) / steps;
+    while (piece < longest && PiecesOf(piece) > steps) ++piece;
+    pieces_ = (PiecesOf(piece) + steps - 1) / steps;
+    piece_ = piece * kCacheLine;
     GoTo(0, 0);
   }
 
   // Prefetches the share of kStride terms, which may reach beyond the end of a row.
   void Issue() {
-    if (share_ == 0) return;
-    const char* const from = at_;
-    const char* const to = from + share_;
-    for (const char* line = from; line != to; line += kCacheLine) _mm_prefetch(line, _MM_HINT_T1);
-    at_ = to;
-    if (to >= end_) GoTo(place_, row_ + 1);
+    for (int64_t i = 0; i < pieces_; ++i) {
+      const char* const from = at_;
+      const char* const to = from + piece_;
+      for (const char* line = from; line != to; line += kCacheLine) {
+        _mm_prefetch(line, _MM_HINT_T1);
+      }
+      at_ = to;
+      if (to >= end_) GoTo(place_, row_ + 1);
+    }
   }
 
  private:
   static int64_t LinesOf(const PrefetchRange& rows) {
     return (rows.size + kCacheLine - 1) / kCacheLine;
   }
-  // Returns the number of calls of Issue() that prefetch all rows, `share` lines each.
-  int64_t CallsFor(int64_t share) const {
-    int64_t calls = 0;
+  // Returns the number of pieces of so many lines that all rows are cut into.
+  int64_t PiecesOf(int64_t lines) const {
+    int64_t pieces = 0;
     for (const PrefetchRange& rows : next_) {
-      calls += (LinesOf(rows) + share - 1) / share * rows.count;
+      pieces += (LinesOf(rows) + lines - 1) / lines * rows.count;
     }
-    return calls;
+    return pieces;
   }
 
   // Moves to a row of next_[place], or to what follows it. This must be inlined, because a call
@@ -104,7 +112,7 @@ class Prefetcher {
       row = 0;
     }
     if (place == std::ssize(next_)) {
-      share_ = 0;
+      pieces_ = 0;
       return;
     }
     place_ = place;
@@ -114,7 +122,8 @@ class Prefetcher {
   }
 
   const std::span<const PrefetchRange> next_;
-  int64_t share_ = 0;  // bytes for each call of Issue()
+  int64_t pieces_ = 0;  // for each call of Issue()
+  int64_t piece_ = 0;   // bytes
   int64_t place_ = 0, row_ = 0;
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
 };
