@@ -5,12 +5,12 @@ of signature `look` holds how many rows the run had.
 """
 
 import os
-import time
 
 import grpc
 import numpy as np
 
 from clients.client import array, predict_request
+from clients.fault_steps import wait_until
 
 # Longer than a test lasts, in microseconds.
 FOREVER = 3600 * 1000 * 1000
@@ -59,17 +59,29 @@ def held():
     return predict_request("look", {"x": np.zeros(1, np.float32)}, signature="held")
 
 
-def send(server, *requests, pause=0.0, timeout=60):
-    """Sends all without waiting for answers; `pause` seconds between two keep their order."""
+def send(server, *requests, in_order=False, timeout=60):
+    """Sends all without waiting for answers. With `in_order` each one is answered, or waits for its
+    batch to begin, before the next is sent."""
     futures = []
     for request in requests:
         futures.append(server.client.prediction.Predict.future(request, timeout=timeout))
-        time.sleep(pause)
+        if in_order:
+            wait_until(
+                lambda: sum(f.done() for f in futures) + queue_length(server) == len(futures),
+                "a request is neither answered nor in a queue",
+            )
     return futures
 
 
 def metrics(server):
     return server.http("GET", "/monitoring/prometheus/metrics")[2].decode()
+
+
+def queue_length(server):
+    """Requests that wait for their batch to begin, of all models."""
+    prefix = ":tessera:serving:queue_length{"
+    lines = [line for line in metrics(server).splitlines() if line.startswith(prefix)]
+    return sum(int(line.split()[-1]) for line in lines)
 
 
 def occupy(server):
@@ -79,10 +91,7 @@ def occupy(server):
     """
     before = runs_begun(server)
     future = server.client.prediction.Predict.future(held(), timeout=60)
-    give_up = time.monotonic() + 60
-    while runs_begun(server) == before:
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
+    wait_until(lambda: runs_begun(server) > before, "the request does not run")
     return future
 
 
@@ -95,10 +104,7 @@ def runs_begun(server):
 
 def await_refusals(futures, count):
     """Returns once so many were refused with UNAVAILABLE; the others then, and the texts."""
-    give_up = time.monotonic() + 60
-    while sum(future.done() for future in futures) < count:
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
+    wait_until(lambda: sum(f.done() for f in futures) >= count, f"not {count} were refused")
     refusals = [future for future in futures if future.done()]
     for future in refusals:
         assert future.exception().code() == grpc.StatusCode.UNAVAILABLE

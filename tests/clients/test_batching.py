@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import threading
-import time
 
 import grpc
 import numpy as np
@@ -16,6 +15,7 @@ from clients.batching_client import (
     look,
     metrics,
     occupy,
+    queue_length,
     rows,
     send,
     values,
@@ -29,7 +29,7 @@ from clients.client import (
     regress_request,
 )
 from clients.conftest import DIGITS
-from clients.fault_steps import wait_for_state
+from clients.fault_steps import wait_for_state, wait_until
 from clients.server import Model
 
 
@@ -58,7 +58,7 @@ def test_a_batch_runs_when_its_time_is_up(start_batching):
 
 def test_a_request_that_does_not_fit_closes_the_batch(start_batching):
     server = start_batching(max_batch_size=4, batch_timeout_micros=FOREVER)
-    first, second = send(server, look([1.0] * 3), look([1.0] * 2), pause=0.3)
+    first, second = send(server, look([1.0] * 3), look([1.0] * 2), in_order=True)
     assert rows(first) == [3] * 3
     assert not second.done()
     third = send(server, look([1.0] * 2))[0]
@@ -79,7 +79,7 @@ def test_too_many_rows_over_rest(start_batching):
 
 def test_padding_to_allowed_sizes(start_batching):
     server = start_batching(max_batch_size=8, allowed_batch_sizes=[6, 2, 8])
-    one, three, seven = send(server, look([2.0]), look([1.0, 2.0, 3.0]), look([1.0] * 7), pause=0.3)
+    one, three, seven = send(server, look([2.0]), look([1.0, 2.0, 3.0]), look([1.0] * 7), in_order=True)
     assert rows(one) == [6] and rows(three) == [6] * 3 and rows(seven) == [8] * 7
     assert values(one, "sum") == [12.0], "filled with its first row"
     assert values(three, "sum") == [9.0] * 3
@@ -88,7 +88,7 @@ def test_padding_to_allowed_sizes(start_batching):
 
 def test_padding_repeats_the_first_row_of_the_last_request(start_batching):
     server = start_batching(max_batch_size=8, batch_timeout_micros=600000, allowed_batch_sizes=[6, 8])
-    first, second = send(server, look([1.0, 2.0]), look([10.0, 20.0]), pause=0.1)
+    first, second = send(server, look([1.0, 2.0]), look([10.0, 20.0]), in_order=True)
     assert values(first, "sum") == [53.0] * 2 and values(second, "sum") == [53.0] * 2
 
 
@@ -158,7 +158,7 @@ def test_requests_fill_batches_to_the_last_row(start_batching):
         enable_large_batch_splitting=True,
         max_execution_batch_size=3,
     )
-    first, second = send(server, look([2.0, 4.0]), look([6.0, 8.0]), pause=0.1)
+    first, second = send(server, look([2.0, 4.0]), look([6.0, 8.0]), in_order=True)
     assert rows(first) == [3, 3] and rows(second) == [3, 1]
     assert values(second) == [5.0, 6.0]
 
@@ -362,7 +362,7 @@ def test_a_request_that_is_late_in_the_queue(start_batching):
         grpc.StatusCode.DEADLINE_EXCEEDED,
         grpc.StatusCode.RESOURCE_EXHAUSTED,
     )
-    time.sleep(0.2)
+    wait_until(lambda: queue_length(server) == 0, "those that were late stay in the queue")
     full = send(server, look([1.0] * 4))[0]
     assert rows(full) == [4] * 4, "those that were late are gone"
 
@@ -419,10 +419,7 @@ def test_versions_change_under_load(start_batching, half_plus_two_copy):
         incoming = half_plus_two_copy / "incoming"
         shutil.copytree(source, incoming)
         incoming.rename(half_plus_two_copy / str(version))
-        give_up = time.monotonic() + 30
-        while server.client.version_states("half").get(version, ("",))[0] != "AVAILABLE":
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        wait_for_state(server.client, "half", version, "AVAILABLE")
     over.set()
     for thread in threads:
         thread.join()
@@ -433,7 +430,7 @@ def test_a_version_that_goes_answers_those_who_wait(start_batching, half_plus_tw
     server = start_batching(
         models=[Model("half", half_plus_two_copy)], max_batch_size=8, batch_timeout_micros=FOREVER
     )
-    (waiting,) = send(server, predict_request("half", {"x": np.array([2.0], np.float32)}), pause=0.3)
+    (waiting,) = send(server, predict_request("half", {"x": np.array([2.0], np.float32)}), in_order=True)
     incoming = half_plus_two_copy / "incoming"
     shutil.copytree(half_plus_two_copy / "00000123", incoming)
     incoming.rename(half_plus_two_copy / "124")
@@ -443,6 +440,6 @@ def test_a_version_that_goes_answers_those_who_wait(start_batching, half_plus_tw
 
 def test_shutdown_answers_those_who_wait(start_batching):
     server = start_batching(max_batch_size=4, batch_timeout_micros=FOREVER)
-    waiting = send(server, look([2.0]), look([4.0]), pause=0.3)
+    waiting = send(server, look([2.0]), look([4.0]), in_order=True)
     assert server.stop() == 0
     assert values(waiting[0]) == [3.0] and values(waiting[1]) == [4.0]

@@ -116,13 +116,19 @@ def test_a_slow_copy_is_never_served_torn(folder):
         assert_serves(server, client)
 
 
-def test_a_version_waits_for_its_marker(folder):
-    (folder / "1" / "_DONE").touch()
-    with Server("--version_marker_file=_DONE", models=[Model("m", folder)]) as server, Client(
-        server
-    ) as client:
+def test_a_version_waits_for_its_marker(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    publish(VERSION, other / "1")
+    for base_path in (folder, other):
+        (base_path / "1" / "_DONE").touch()
+    models = [Model("m", folder), Model("other", other)]
+    with Server("--version_marker_file=_DONE", models=models) as server, Client(server) as client:
         publish(VERSION, folder / "2")
-        time.sleep(3)
+        for number in ("2", "3"):  # whose loads show that both folders were looked at meanwhile
+            publish(VERSION, other / number)
+            (other / number / "_DONE").touch()
+            wait_for_state(client, "other", int(number), "AVAILABLE")
         assert list(client.version_states("m")) == [1]
         (folder / "2" / "_DONE").touch()
         wait_for_state(client, "m", 2, "AVAILABLE")
