@@ -23,6 +23,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
+#include "runtime/host/restore_priorities.h"
 #include "serving/commands/check_config.h"
 #include "serving/commands/unknown_argument.h"
 #include "serving/server/config_report.h"
@@ -48,6 +49,12 @@ void Print(FILE* file, const std::string& text) {
 // the process alive.
 constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
 
+// Ends the process without waiting for anything that it does.
+[[noreturn]] void EndAtOnce(int exit_code) {
+  RestoreThreadPriorities();
+  _exit(exit_code);
+}
+
 // Ends the process with the exit code if the object is not destroyed within the limit.
 class ExitLimit {
  public:
@@ -55,7 +62,7 @@ class ExitLimit {
       : thread_([this, exit_code, limit] {
           if (done_.WaitForNotificationWithTimeout(limit)) return;
           LOG(WARNING) << "something does not end; leaving without it";
-          _exit(exit_code);
+          EndAtOnce(exit_code);
         }) {}
   ~ExitLimit() {
     done_.Notify();
@@ -116,7 +123,7 @@ class SignalWatcher {
         }
         continue;
       }
-      if (server_ == nullptr) _exit(is_ending_ ? 128 + signal : 0);
+      if (server_ == nullptr) EndAtOnce(is_ending_ ? 128 + signal : 0);
       is_ending_ = true;
       LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
       exit_limit_.emplace(0, limit_);
@@ -168,12 +175,14 @@ int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration
     FailToStart(status);
     signals.Forget();
     ExitLimit limit(kFailure, kUnloadLimit);
+    RestoreThreadPriorities();
     server.reset();
     return kFailure;
   }
   if (status.ok()) server->WaitUntilStopped();
   server->Shutdown(grace);
   signals.Forget();
+  RestoreThreadPriorities();  // no request is left that unloading could slow down
   server.reset();
   return 0;
 }

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import re
 import signal
 import subprocess
 import time
@@ -22,7 +23,17 @@ def _folder(tmp_path_factory):
     folder = root / "slow"
     folder.mkdir()
     publish(save_slow_model(root / "made"), folder / "1")
+    (root / "monitoring.config").write_text("prometheus_config { enable: true }", encoding="utf-8")
     return folder
+
+
+def serve(folder, grace_seconds):
+    """A server of the slow model, with a page of metrics."""
+    return Server(
+        f"--shutdown_grace_seconds={grace_seconds}",
+        f"--monitoring_config_file={folder.parent / 'monitoring.config'}",
+        models=[Model("slow", folder)],
+    )
 
 
 def ask(client, turns):
@@ -44,20 +55,23 @@ def turns_for(client, seconds):
     return max(1, int(seconds * 100 / (time.monotonic() - begin)))
 
 
-def start_slow_request(pool, client, turns):
-    """Asks, and returns once the request is likely to run."""
+def start_slow_request(pool, server, client, turns):
+    """Asks, and returns once the request is under way."""
     answer = pool.submit(ask, client, turns)
-    time.sleep(0.5)
+
+    def is_under_way():
+        page = server.http("GET", "/monitoring/prometheus/metrics")[2].decode()
+        return re.search(r':requests_in_flight\{model_name="slow".*\} 1\n', page)
+
+    wait_until(is_under_way, "the request is not under way")
     assert not answer.done()
     return answer
 
 
 def test_sigterm_finishes_what_is_under_way(folder, pool):
-    with Server("--shutdown_grace_seconds=60", models=[Model("slow", folder)]) as server, Client(
-        server
-    ) as client:
+    with serve(folder, 60) as server, Client(server) as client:
         turns = turns_for(client, 4)
-        answer = start_slow_request(pool, client, turns)
+        answer = start_slow_request(pool, server, client, turns)
         server.process.send_signal(signal.SIGTERM)
 
         def refuses():
@@ -83,12 +97,10 @@ def test_sigterm_finishes_what_is_under_way(folder, pool):
 
 
 def test_a_second_sigterm_ends_it_at_once(folder, pool):
-    with Server("--shutdown_grace_seconds=600", models=[Model("slow", folder)]) as server, Client(
-        server
-    ) as client:
-        answer = start_slow_request(pool, client, turns_for(client, 60))
+    with serve(folder, 600) as server, Client(server) as client:
+        answer = start_slow_request(pool, server, client, turns_for(client, 60))
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        wait_until(lambda: "finishing requests" in server.log(), "the first one is not noticed")
         assert server.is_running()
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(5) == 128 + signal.SIGTERM
@@ -97,14 +109,20 @@ def test_a_second_sigterm_ends_it_at_once(folder, pool):
 
 
 def test_the_limit_cuts_off_what_takes_longer(folder, pool):
-    with Server("--shutdown_grace_seconds=1", models=[Model("slow", folder)]) as server, Client(
-        server
-    ) as client:
-        answer = start_slow_request(pool, client, turns_for(client, 60))
+    with serve(folder, 1) as server, Client(server) as client:
+        answer = start_slow_request(pool, server, client, turns_for(client, 60))
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(20) == 0
         with pytest.raises(grpc.RpcError):
             answer.result(60)
+
+
+def opened_for_writing(pipe):
+    """The writing end of a pipe that somebody reads, None while nobody does."""
+    try:
+        return os.fdopen(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK), "wb")
+    except OSError:
+        return None
 
 
 def test_sigterm_ends_a_start_that_hangs(tmp_path):
@@ -112,9 +130,9 @@ def test_sigterm_ends_a_start_that_hangs(tmp_path):
     os.mkfifo(config)  # opened for reading, it waits for a writer
     flags = [f"--port={free_port()}", f"--model_config_file={config}", "--shutdown_grace_seconds=0"]
     with subprocess.Popen([binary(), "serve", *flags]) as server:
-        time.sleep(0.5)
-        server.send_signal(signal.SIGTERM)
         try:
-            assert server.wait(20) == 0
+            with wait_until(lambda: opened_for_writing(config), "the file is not read"):
+                server.send_signal(signal.SIGTERM)
+                assert server.wait(20) == 0
         finally:
             server.kill()
