@@ -2,8 +2,8 @@
 #include "runtime/kernels/primitives/gather.h"
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/array/slice_index.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/slice_index.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {

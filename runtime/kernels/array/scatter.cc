@@ -4,9 +4,9 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/array/scatter_op.h"
+#include "runtime/kernels/array/slice_index.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/fill.h"
-#include "runtime/kernels/slice_index.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/slice_index.h"
+#include "runtime/kernels/array/slice_index.h"
 
 #include "runtime/kernels/index_input.h"
 

@@ -1,4 +1,5 @@
-// Handles of iterators as strings: the container, a line end, and the name.
+// Kernels of ops on the handles of iterators, of any type of iterator. As a string a handle is the
+// container, a line end, and the name.
 #pragma once
 
 #include <string>
@@ -55,6 +56,18 @@ class IteratorFromStringHandleKernel final : public OpKernel {
 
  private:
   const ElementSpec spec_;
+};
+
+// Ends what the resource at input 0 works with. The resource itself goes with its last handle.
+template <typename R>
+class DeleteIteratorKernel final : public OpKernel {
+ public:
+  explicit DeleteIteratorKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<R>(0));
+    iterator->Stop();
+    return absl::OkStatus();
+  }
 };
 
 }  // namespace tessera

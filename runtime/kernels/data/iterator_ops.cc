@@ -1,8 +1,8 @@
 // Ops that make iterators and point them at datasets: Iterator, IteratorV2, AnonymousIterator,
 // OneShotIterator, MakeIterator, DeleteIterator, and the handles of iterators as strings.
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/data/iterator_resource.h"
-#include "runtime/kernels/data/iterator_string_handle.h"
 #include "runtime/kernels/resource_handle_kernel.h"
 #include "runtime/tensor/encoded_variant.h"
 
@@ -71,17 +71,7 @@ class MakeIteratorKernel final : public OpKernel {
 };
 REGISTER_KERNEL("MakeIterator", kCpu, MakeIteratorKernel);
 
-// The resource goes with the last handle; what it works with goes now.
-class DeleteIteratorKernel final : public OpKernel {
- public:
-  explicit DeleteIteratorKernel(const KernelBuild&) {}
-  absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
-    iterator->Stop();
-    return absl::OkStatus();
-  }
-};
-REGISTER_KERNEL("DeleteIterator", kCpu, DeleteIteratorKernel);
+REGISTER_KERNEL("DeleteIterator", kCpu, DeleteIteratorKernel<IteratorResource>);
 
 REGISTER_KERNEL("IteratorToStringHandle", kCpu, IteratorToStringHandleKernel<IteratorResource>);
 REGISTER_KERNEL("IteratorFromStringHandle", kCpu, IteratorFromStringHandleKernel<IteratorResource>);

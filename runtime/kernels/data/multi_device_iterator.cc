@@ -2,7 +2,7 @@
 #include <deque>
 
 #include "runtime/kernels/data/dataset_kernel.h"
-#include "runtime/kernels/data/iterator_string_handle.h"
+#include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
 
@@ -153,17 +153,7 @@ REGISTER_KERNEL("MultiDeviceIteratorToStringHandle", kCpu,
 REGISTER_KERNEL("MultiDeviceIteratorFromStringHandle", kCpu,
                 IteratorFromStringHandleKernel<MultiDeviceIterator>);
 
-// The resource goes with the last handle; what it works with goes now.
-class DeleteKernel final : public OpKernel {
- public:
-  explicit DeleteKernel(const KernelBuild&) {}
-  absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<MultiDeviceIterator>(0));
-    iterator->Stop();
-    return absl::OkStatus();
-  }
-};
-REGISTER_KERNEL("DeleteMultiDeviceIterator", kCpu, DeleteKernel);
+REGISTER_KERNEL("DeleteMultiDeviceIterator", kCpu, DeleteIteratorKernel<MultiDeviceIterator>);
 
 }  // namespace
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "runtime/kernels/elementwise_program.h"
+#include "runtime/kernels/math/elementwise_program.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/elementwise_program.h"
+#include "runtime/kernels/math/elementwise_program.h"
 #include "runtime/kernels/primitives/plan_cache.h"
 
 namespace tessera {
