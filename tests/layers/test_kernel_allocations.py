@@ -1,15 +1,25 @@
 """Kernels take memory from their context, or from an allocator that they are given: the device that
-runs a kernel decides where its memory lies."""
+runs a kernel decides where its memory lies.
+
+Outputs, state and scratch memory that holds as many elements as a tensor are tensors. Bookkeeping of
+the host, such as the indices of rows, may be in containers. Packed weights of the CPU come from
+WeightsAllocator(), which only the CPU's primitives name.
+"""
 
 import pathlib
 import re
 
 KERNELS = pathlib.Path(__file__).resolve().parents[2] / "runtime" / "kernels"
+PRIMITIVES = re.compile(r"^primitives/(cpu|cuda)/")
 # What runs kernels in tests, and what tests compare them with.
-NOT_KERNELS = re.compile(
-    r"_(test|benchmark)\.cc$|/(both_devices|kernel_runner|reference_product)\.(cc|h)$"
-)
+NOT_KERNELS = re.compile(r"_(test|benchmark)\.cc$|/testing/")
 CALL = re.compile(r"\b(?:Tensor::(?:Allocate|Zeros)|HeapAllocator)\(|(?:\.|->)DeepCopy\(")
+HEAP = re.compile(r"\bmake_unique<[^>;]*\[\]>\(|\bnew [\w:]+\[|\b(?:m|c|re)alloc\(")
+# A vector of numbers with an element for each one of a tensor. Positions are int64_t.
+ELEMENTS = re.compile(
+    r"std::vector<(?:float|double|char|u?int(?:8|16|32)_t|T|Sum|SumOf<T>)>"
+    r" \w+\([^;]*\bnum_elements\(\)"
+)
 
 
 def arguments(text, begin):
@@ -21,14 +31,19 @@ def arguments(text, begin):
     return text[begin : end - 1]
 
 
-def own_allocations(text):
-    """The calls that name no allocator, or the heap itself."""
+def own_allocations(text, is_primitive=False):
+    """The calls that name no allocator, or the heap itself, and the scratch memory from the heap."""
     calls = [(m.group(), arguments(text, m.end())) for m in CALL.finditer(text)]
-    return [
+    found = [
         f"{call}{args})"
         for call, args in calls
         if call == "HeapAllocator(" or "llocator" not in args
     ]
+    found += HEAP.findall(text)
+    found += ELEMENTS.findall(text)
+    if not is_primitive:
+        found += re.findall(r"\bWeightsAllocator\(\)", text)
+    return found
 
 
 def test_calls_without_an_allocator_are_seen():
@@ -42,12 +57,31 @@ def test_calls_without_an_allocator_are_seen():
     assert own_allocations("Tensor::Allocate(dtype, f(shape), allocator)") == []
 
 
+def test_scratch_memory_from_the_heap_is_seen():
+    assert own_allocations("std::vector<float> sums(output->num_elements(), 0.0f);") == [
+        "std::vector<float> sums(output->num_elements()"
+    ]
+    assert own_allocations("std::vector<int64_t> rows(values.num_elements());") == []
+    assert own_allocations("a = std::make_unique<char[]>(n); b = new float[n]; c = malloc(n);") == [
+        "make_unique<char[]>(",
+        "new float[",
+        "malloc(",
+    ]
+
+
+def test_only_primitives_name_the_allocator_of_weights():
+    call = "Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator())"
+    assert own_allocations(call, is_primitive=True) == []
+    assert own_allocations(call) == ["WeightsAllocator()"]
+
+
 def test_kernels_call_no_allocator_by_themselves():
-    found = {
-        str(path.relative_to(KERNELS)): calls
-        for path in sorted(KERNELS.rglob("*"))
-        if path.suffix in (".cc", ".h") and not NOT_KERNELS.search(str(path))
-        for calls in [own_allocations(path.read_text())]
-        if calls
-    }
+    found = {}
+    for path in sorted(KERNELS.rglob("*")):
+        name = path.relative_to(KERNELS).as_posix()
+        if path.suffix not in (".cc", ".h") or NOT_KERNELS.search(str(path)):
+            continue
+        calls = own_allocations(path.read_text(), PRIMITIVES.match(name) is not None)
+        if calls:
+            found[name] = calls
     assert found == {}

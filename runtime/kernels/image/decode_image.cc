@@ -3,7 +3,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/escaping.h"
@@ -70,12 +69,13 @@ JpegOptions JpegOptionsOf(const KernelBuild& build) {
 }
 
 // 8-bit samples as another dtype: 16 bits hold them in the upper byte, floats are at most 1.
-void ConvertBytes(const std::vector<uint8_t>& bytes, Tensor* out) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
+void ConvertBytes(const Tensor& bytes, Tensor* out) {
+  const uint8_t* const from = bytes.data<uint8_t>();
+  for (int64_t i = 0, count = bytes.num_elements(); i < count; ++i) {
     if (out->dtype() == DType::kUint16) {
-      out->data<uint16_t>()[i] = static_cast<uint16_t>(bytes[i] * 256);
+      out->data<uint16_t>()[i] = static_cast<uint16_t>(from[i] * 256);
     } else {
-      out->data<float>()[i] = static_cast<float>(bytes[i]) / 255.0f;
+      out->data<float>()[i] = static_cast<float>(from[i]) / 255.0f;
     }
   }
 }
@@ -131,8 +131,8 @@ class DecodeImageKernel : public OpKernel {
                           absl::FunctionRef<absl::Status(uint8_t*)> decode) const {
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (out->dtype() == DType::kUint8) return decode(out->data<uint8_t>());
-    std::vector<uint8_t> bytes(shape.num_elements());
-    RETURN_IF_ERROR(decode(bytes.data()));
+    ASSIGN_OR_RETURN(Tensor bytes, ctx.AllocateTemp(DType::kUint8, shape));
+    RETURN_IF_ERROR(decode(bytes.data<uint8_t>()));
     ConvertBytes(bytes, out);
     return absl::OkStatus();
   }
@@ -176,10 +176,11 @@ class DecodeImageKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape, ImageShape(png->height(), png->width(), png->channels()));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (out->dtype() != DType::kFloat) return png->Read(out->mutable_raw());
-    std::vector<uint16_t> samples(shape.num_elements());
-    RETURN_IF_ERROR(png->Read(samples.data()));
-    for (size_t i = 0; i < samples.size(); ++i) {
-      out->data<float>()[i] = static_cast<float>(samples[i]) / 65535.0f;
+    ASSIGN_OR_RETURN(Tensor samples, ctx.AllocateTemp(DType::kUint16, shape));
+    const uint16_t* const from = samples.data<uint16_t>();
+    RETURN_IF_ERROR(png->Read(samples.data<uint16_t>()));
+    for (int64_t i = 0, count = samples.num_elements(); i < count; ++i) {
+      out->data<float>()[i] = static_cast<float>(from[i]) / 65535.0f;
     }
     return absl::OkStatus();
   }
@@ -190,7 +191,7 @@ class DecodeImageKernel : public OpKernel {
           absl::StrCat("a GIF image has 3 channels, not ", channels_));
     }
     const bool many = op_ == "DecodeGif" || (op_ == "DecodeImage" && expand_animations_);
-    std::vector<uint8_t> converted;
+    Tensor bytes_to_convert;
     Tensor* out = nullptr;
     auto allocate = [&](int64_t frames, int64_t height, int64_t width) -> absl::StatusOr<uint8_t*> {
       if (!many && frames > 1) {
@@ -201,11 +202,11 @@ class DecodeImageKernel : public OpKernel {
                                                : CheckedShape({height, width, 3}));
       ASSIGN_OR_RETURN(out, ctx.AllocateOutput(0, shape));
       if (out->dtype() == DType::kUint8) return out->data<uint8_t>();
-      converted.resize(shape.num_elements());
-      return converted.data();
+      ASSIGN_OR_RETURN(bytes_to_convert, ctx.AllocateTemp(DType::kUint8, shape));
+      return bytes_to_convert.data<uint8_t>();
     };
     RETURN_IF_ERROR(DecodeGif(bytes, op_ == "DecodeImage" && !expand_animations_, allocate));
-    ConvertBytes(converted, out);
+    if (bytes_to_convert.has_value()) ConvertBytes(bytes_to_convert, out);
     return absl::OkStatus();
   }
 

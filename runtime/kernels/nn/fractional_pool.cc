@@ -212,8 +212,7 @@ class FractionalPoolGradKernel : public OpKernel {
       if (kMax && !AreMaxima<T>(ctx.input(0), ctx.input(1), regions)) {
         return absl::InvalidArgumentError("orig_output is not what orig_input is pooled to");
       }
-      Scatter<T>(ctx.input(0), gradient, regions, y);
-      return absl::OkStatus();
+      return Scatter<T>(ctx, ctx.input(0), gradient, regions, y);
     });
   }
 
@@ -257,11 +256,13 @@ class FractionalPoolGradKernel : public OpKernel {
   }
 
   template <typename T>
-  static void Scatter(const Tensor& input, const Tensor& gradient, const Regions& regions,
-                      Tensor* y) {
+  static absl::Status Scatter(KernelContext& ctx, const Tensor& input, const Tensor& gradient,
+                              const Regions& regions, Tensor* y) {
     // TensorFlow adds up averages in double, integers too.
     using Sum = std::conditional_t<kMax, T, double>;
-    std::vector<Sum> sums(y->num_elements(), Sum(0));
+    ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DTypeOf<Sum>, y->shape()));
+    Sum* const sums = scratch.data<Sum>();
+    std::fill_n(sums, y->num_elements(), Sum(0));
     const int64_t channels = y->dim(3);
     regions.ForEach(y->shape(), [&](int64_t output, const std::vector<int64_t>& points) {
       for (int64_t c = 0; c < channels; ++c) {
@@ -275,8 +276,9 @@ class FractionalPoolGradKernel : public OpKernel {
         }
       }
     });
-    std::transform(sums.begin(), sums.end(), y->data<T>(),
+    std::transform(sums, sums + y->num_elements(), y->data<T>(),
                    [](Sum sum) { return static_cast<T>(sum); });
+    return absl::OkStatus();
   }
 
   const bool overlapping_;

@@ -1,7 +1,6 @@
 // Norms of quantised images: QuantizedInstanceNorm, QuantizedBatchNormWithGlobalNormalization.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
@@ -39,22 +38,24 @@ class InstanceNormKernel : public OpKernel {
       return absl::InvalidArgumentError("x_min must be below x_max");
     }
     const int64_t pixels = x.dim(1) * x.dim(2), channels = x.dim(3);
-    std::vector<float> normed(x.num_elements());
-    for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const int64_t count = x.num_elements();
+    ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DType::kFloat, x.shape()));
+    float* const normed = scratch.data<float>();
+    for (int64_t i = 0; i < count; ++i) {
       normed[i] = range.Dequantize(Stored<uint8_t>(x)[i]);
     }
-    for (int64_t b = 0; !normed.empty() && b < x.dim(0); ++b) {
+    for (int64_t b = 0; count > 0 && b < x.dim(0); ++b) {
       for (int64_t c = 0; c < channels; ++c) {
-        Normalise(normed.data() + b * pixels * channels + c, pixels, channels);
+        Normalise(normed + b * pixels * channels + c, pixels, channels);
       }
     }
     QuantizedRange<uint8_t> out = given_;
-    if (!is_range_given_ && !normed.empty()) {
-      const auto [low, high] = std::minmax_element(normed.begin(), normed.end());
+    if (!is_range_given_ && count > 0) {
+      const auto [low, high] = std::minmax_element(normed, normed + count);
       out = {*low, std::max(*high, *low + least_width_)};
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
-    std::transform(normed.begin(), normed.end(), MutableStored<uint8_t>(y),
+    std::transform(normed, normed + count, MutableStored<uint8_t>(y),
                    [&](float value) { return out.Quantize(value); });
     return SetRange(ctx, 1, out);
   }

@@ -1,6 +1,7 @@
 // Random numbers whose distribution has a parameter for each column of the output: RandomGamma,
 // StatelessRandomGammaV2, V3, RandomPoisson, RandomPoissonV2, StatelessRandomPoisson,
 // StatelessRandomBinomial, StatefulRandomBinomial.
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -46,12 +47,13 @@ Philox Skipped(Philox generator, uint64_t blocks) {
   return generator;
 }
 
-// The elements of a tensor of real numbers.
-absl::StatusOr<std::vector<double>> ReadDoubles(const Tensor& tensor) {
-  std::vector<double> values(tensor.num_elements());
+// Returns the elements of a tensor of real numbers as a tensor of doubles.
+absl::StatusOr<Tensor> ReadDoubles(KernelContext& ctx, const Tensor& tensor) {
+  ASSIGN_OR_RETURN(Tensor values, ctx.AllocateTemp(DType::kDouble, tensor.shape()));
   RETURN_IF_ERROR(VisitRealType(tensor.dtype(), [&]<typename T>() {
     const auto from = tensor.flat<T>();
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(from[i]);
+    std::transform(from.begin(), from.end(), values.data<double>(),
+                   [](T value) { return static_cast<double>(value); });
     return absl::OkStatus();
   }));
   return values;
@@ -72,7 +74,8 @@ enum class Family { kGamma, kPoisson };
 template <Family kFamily>
 absl::Status FillFamily(KernelContext& ctx, const Philox& generator, const Tensor& parameters,
                         Tensor* out) {
-  ASSIGN_OR_RETURN(const std::vector<double> values, ReadDoubles(parameters));
+  ASSIGN_OR_RETURN(const Tensor parameter_values, ReadDoubles(ctx, parameters));
+  const double* const values = parameter_values.data<double>();
   const double largest = LargestOf(out->dtype());
   return FillColumns(ctx, parameters.num_elements(), out, [&](int64_t column, int64_t n) {
     const Philox own = Skipped(generator, kBlocksPerNumber * static_cast<uint64_t>(n));
@@ -141,8 +144,8 @@ class BinomialDraw {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(shape_input), "shape"));
     ASSIGN_OR_RETURN(draw.columns_, BroadcastShape(draw.counts_, draw.probabilities_));
     RETURN_IF_ERROR(CheckEndsWith(shape, draw.columns_));
-    ASSIGN_OR_RETURN(draw.count_, ReadDoubles(ctx.input(counts_input)));
-    ASSIGN_OR_RETURN(draw.p_, ReadDoubles(ctx.input(counts_input + 1)));
+    ASSIGN_OR_RETURN(draw.count_, ReadDoubles(ctx, ctx.input(counts_input)));
+    ASSIGN_OR_RETURN(draw.p_, ReadDoubles(ctx, ctx.input(counts_input + 1)));
     ASSIGN_OR_RETURN(draw.out_, ctx.AllocateOutput(0, shape));
     return draw;
   }
@@ -151,9 +154,11 @@ class BinomialDraw {
   int64_t samples() const { return columns() == 0 ? 0 : out_->num_elements() / columns(); }
 
   absl::Status Fill(KernelContext& ctx, const Philox& generator) const {
+    const double* const counts = count_.data<double>();
+    const double* const probabilities = p_.data<double>();
     return FillColumns(ctx, columns(), out_, [&](int64_t column, int64_t n) {
-      const double trials = count_[BroadcastSource(column, counts_, columns_)];
-      const double chance = p_[BroadcastSource(column, probabilities_, columns_)];
+      const double trials = counts[BroadcastSource(column, counts_, columns_)];
+      const double chance = probabilities[BroadcastSource(column, probabilities_, columns_)];
       const uint64_t blocks = BlocksPerBinomial(trials, chance) * static_cast<uint64_t>(n);
       return DrawBinomial(trials, chance, Skipped(generator, blocks));
     });
@@ -161,7 +166,7 @@ class BinomialDraw {
 
  private:
   Shape counts_, probabilities_, columns_;
-  std::vector<double> count_, p_;
+  Tensor count_, p_;
   Tensor* out_ = nullptr;
 };
 

@@ -243,7 +243,7 @@ class ScatterKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& operand = ctx.input(0);
     ASSIGN_OR_RETURN(const std::vector<Round> rounds,
-                     FindRounds(operand.shape(), ctx.input(1), ctx.input(2)));
+                     FindRounds(ctx, operand.shape(), ctx.input(1), ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, operand.shape()));
     if (operand.num_elements() == 0) return absl::OkStatus();
     CopyElements(operand.dtype(), operand.raw(), output->mutable_raw(), operand.num_elements());
@@ -262,7 +262,8 @@ class ScatterKernel final : public OpKernel {
     Dims targets, sources;  // elements of the operand, and of the updates
   };
 
-  absl::StatusOr<std::vector<Round>> FindRounds(const Shape& operand, const Tensor& indices,
+  absl::StatusOr<std::vector<Round>> FindRounds(KernelContext& ctx, const Shape& operand,
+                                                const Tensor& indices,
                                                 const Tensor& updates) const {
     RETURN_IF_ERROR(map_.Check(operand.rank(), indices.rank(), updates.rank()));
     const Dims batch_dims = map_.BatchDims(indices.shape());
@@ -289,7 +290,9 @@ class ScatterKernel final : public OpKernel {
     std::vector<Round> rounds;
     if (updates.num_elements() == 0 || operand.num_elements() == 0) return rounds;
     const SliceLayout layout(updates.shape().dims(), map_.window_dims);
-    std::vector<int32_t> times(operand.num_elements(), 0);
+    ASSIGN_OR_RETURN(Tensor counts, ctx.AllocateTemp(DType::kInt32, operand));
+    int32_t* const times = counts.data<int32_t>();
+    std::fill_n(times, operand.num_elements(), 0);
     Dims batch(batch_dims.size(), 0), start;
     do {
       starts.Read(batch, &start);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
@@ -220,17 +221,20 @@ void BackwardInputPlain(KernelContext& ctx, const ConvolutionShape& shape, const
 }
 
 template <typename T>
-void BackwardFilterPlain(const ConvolutionShape& shape, const T* input, const T* gradient,
-                         Tensor* output) {
+absl::Status BackwardFilterPlain(KernelContext& ctx, const ConvolutionShape& shape, const T* input,
+                                 const T* gradient, Tensor* output) {
   using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
   const Loop loop(shape);
-  std::vector<Sum> sums(output->num_elements(), Sum(0));
+  const int64_t count = output->num_elements();
+  ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DTypeOf<Sum>, output->shape()));
+  Sum* const sums = scratch.data<Sum>();
+  std::fill_n(sums, count, Sum(0));
   for (int64_t image = 0; image < shape.batch; ++image) {
     for (int64_t point = 0; point < loop.points; ++point) {
       const T* grad = gradient + image * loop.out.batch + point * loop.point_stride;
       ForEachKernelPosition(shape, loop.in, point, [&](const KernelPosition& position) {
         const T* from = input + image * loop.in.batch + position.input_offset;
-        Sum* weights = sums.data() + position.index * loop.group_in * shape.out_channels;
+        Sum* weights = sums + position.index * loop.group_in * shape.out_channels;
         for (int64_t c = 0; c < shape.in_channels; ++c) {
           const Sum x = static_cast<Sum>(from[c * loop.in.channel]);
           const int64_t first = c / loop.group_in * loop.group_out;
@@ -242,7 +246,8 @@ void BackwardFilterPlain(const ConvolutionShape& shape, const T* input, const T*
       });
     }
   }
-  for (size_t i = 0; i < sums.size(); ++i) output->data<T>()[i] = static_cast<T>(sums[i]);
+  for (int64_t i = 0; i < count; ++i) output->data<T>()[i] = static_cast<T>(sums[i]);
+  return absl::OkStatus();
 }
 
 void Zero(Tensor* tensor) { std::memset(tensor->mutable_raw(), 0, tensor->size_bytes()); }
@@ -275,8 +280,7 @@ absl::Status ConvolveBackwardFilter(KernelContext& ctx, const ConvolutionShape& 
     return BackwardFilterFloat(ctx, shape, input.data<float>(), gradient.data<float>(), output);
   }
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
-    BackwardFilterPlain<T>(shape, input.data<T>(), gradient.data<T>(), output);
-    return absl::OkStatus();
+    return BackwardFilterPlain<T>(ctx, shape, input.data<T>(), gradient.data<T>(), output);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/choose_loop.h"
 #include "runtime/kernels/primitives/cpu/elementwise.h"
 
@@ -80,7 +81,11 @@ class ChunkedSweep {
         row_chunks_(NumChunks(sweep.rows, chunk_rows_)),
         num_chunks_(column_chunks_ * row_chunks_) {
     for (const int64_t dim : sweep.outer_dims) num_chunks_ *= dim;
-    if (MakesOneRow(sweep)) RepeatRows();
+  }
+
+  // To be called before Run(). Errors: RESOURCE_EXHAUSTED.
+  absl::Status Prepare(KernelContext& ctx) {
+    return MakesOneRow(sweep_) ? RepeatRows(ctx) : absl::OkStatus();
   }
 
   int64_t num_chunks() const { return num_chunks_; }
@@ -111,17 +116,20 @@ class ChunkedSweep {
   }
 
   // Makes the rows of a chunk from each operand that has one row for all.
-  void RepeatRows() {
+  absl::Status RepeatRows(KernelContext& ctx) {
     repeated_.resize(sweep_.operands.size());
     for (size_t i = 0; i < repeated_.size(); ++i) {
       const Operand& operand = sweep_.operands[i];
       if (operand.base < 0 || operand.row_stride != 0 || operand.column_stride == 0) continue;
       const int64_t size = sweep_.columns * operand.column_stride;
-      repeated_[i] = std::make_unique<char[]>(chunk_rows_ * size);
+      ASSIGN_OR_RETURN(Tensor rows, ctx.AllocateTemp(DType::kInt8, {chunk_rows_ * size}));
+      repeated_[i] = rows.mutable_raw();
       for (int64_t row = 0; row < chunk_rows_; ++row) {
-        std::memcpy(repeated_[i].get() + row * size, bases_[operand.base] + operand.offset, size);
+        std::memcpy(repeated_[i] + row * size, bases_[operand.base] + operand.offset, size);
       }
+      scratch_.push_back(std::move(rows));
     }
+    return absl::OkStatus();
   }
 
   void RunChunk(int64_t chunk, float* scratch) const {
@@ -138,7 +146,7 @@ class ChunkedSweep {
       for (int i = 0; i <= step.arity; ++i) {
         const Operand& operand = sweep_.operands[step.operands[i]];
         if (!repeated_.empty() && repeated_[step.operands[i]] != nullptr) {
-          block.data[i] = repeated_[step.operands[i]].get();
+          block.data[i] = repeated_[step.operands[i]];
           block.column_stride[i] = operand.column_stride;
           block.row_stride[i] = block.columns * operand.column_stride;
         } else if (operand.base < 0) {
@@ -181,7 +189,8 @@ class ChunkedSweep {
   int64_t num_chunks_;
   // If the rows of a chunk are computed as one: those of each operand that has one row for all.
   // Empty otherwise.
-  std::vector<std::unique_ptr<char[]>> repeated_;
+  std::vector<char*> repeated_;
+  std::vector<Tensor> scratch_;  // holds the memory of `repeated_`
 };
 
 class CpuFusedElementwise final : public FusedElementwise {
@@ -190,7 +199,8 @@ class CpuFusedElementwise final : public FusedElementwise {
 
   absl::Status Run(KernelContext& ctx, const ElementwiseSweep& sweep,
                    absl::Span<char* const> bases) const override {
-    const ChunkedSweep chunks(sweep, loops_, bases);
+    ChunkedSweep chunks(sweep, loops_, bases);
+    RETURN_IF_ERROR(chunks.Prepare(ctx));
     ctx.ParallelFor(chunks.num_chunks(), sweep.cost * chunks.chunk_elements(),
                     [&](int64_t begin, int64_t end) { chunks.Run(begin, end); });
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/pool_window.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/pooling.h"
@@ -20,9 +21,19 @@ using SumOf =
     std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
                        T>;
 
+// Returns scratch memory for the sums of an output of this shape, all 0.
 template <typename T>
-void Store(const std::vector<SumOf<T>>& sums, Tensor* output) {
-  for (size_t i = 0; i < sums.size(); ++i) output->data<T>()[i] = static_cast<T>(sums[i]);
+absl::StatusOr<Tensor> MakeSums(KernelContext& ctx, const Shape& shape) {
+  ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DTypeOf<SumOf<T>>, shape));
+  std::fill_n(sums.data<SumOf<T>>(), sums.num_elements(), SumOf<T>(0));
+  return sums;
+}
+
+template <typename T>
+void Store(const SumOf<T>* sums, Tensor* output) {
+  for (int64_t i = 0, count = output->num_elements(); i < count; ++i) {
+    output->data<T>()[i] = static_cast<T>(sums[i]);
+  }
 }
 
 // Calls visit(in_start, out_start) for each image: where its elements start in the input and in the
@@ -243,13 +254,13 @@ absl::Status RunMaxPoolSecondGradient(KernelContext& ctx, const PoolShape& shape
   });
 }
 
-absl::Status RunArgmaxPoolGradient(KernelContext& /*ctx*/, const PoolShape& shape,
-                                   ArgmaxScope scope, const Tensor& argmax, const Tensor& gradient,
-                                   Tensor* output) {
+absl::Status RunArgmaxPoolGradient(KernelContext& ctx, const PoolShape& shape, ArgmaxScope scope,
+                                   const Tensor& argmax, const Tensor& gradient, Tensor* output) {
   const int64_t image_size = shape.input_points() * shape.channels;
   const int64_t pooled_size = shape.output_points() * shape.channels;
   return VisitRealType(gradient.dtype(), [&]<typename T>() -> absl::Status {
-    std::vector<SumOf<T>> sums(output->num_elements());
+    ASSIGN_OR_RETURN(Tensor scratch, MakeSums<T>(ctx, output->shape()));
+    SumOf<T>* const sums = scratch.data<SumOf<T>>();
     for (int64_t i = 0; i < gradient.num_elements(); ++i) {
       int64_t place =
           argmax.dtype() == DType::kInt32 ? argmax.data<int32_t>()[i] : argmax.data<int64_t>()[i];
@@ -265,12 +276,13 @@ absl::Status RunArgmaxPoolGradient(KernelContext& /*ctx*/, const PoolShape& shap
   });
 }
 
-absl::Status RunAveragePoolGradient(KernelContext& /*ctx*/, const PoolShape& s,
-                                    const Tensor& gradient, Tensor* output) {
+absl::Status RunAveragePoolGradient(KernelContext& ctx, const PoolShape& s, const Tensor& gradient,
+                                    Tensor* output) {
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  return VisitRealType(output->dtype(), [&]<typename T>() {
-    std::vector<SumOf<T>> sums(output->num_elements());
+  return VisitRealType(output->dtype(), [&]<typename T>() -> absl::Status {
+    ASSIGN_OR_RETURN(Tensor scratch, MakeSums<T>(ctx, output->shape()));
+    SumOf<T>* const sums = scratch.data<SumOf<T>>();
     for (int64_t i = 0; i < s.batch * s.output_points(); ++i) {
       const int64_t image = i / s.output_points(), point = i % s.output_points();
       const PoolPoint at = PointAt(s, point);
@@ -278,7 +290,7 @@ absl::Status RunAveragePoolGradient(KernelContext& /*ctx*/, const PoolShape& s,
       ForWindow(s, at, [&](int64_t) { ++count; });
       const T* const from =
           gradient.data<T>() + image * s.output_points() * s.channels + point * s.point_step();
-      SumOf<T>* const to = sums.data() + image * s.input_points() * s.channels;
+      SumOf<T>* const to = sums + image * s.input_points() * s.channels;
       ForWindow(s, at, [&](int64_t source) {
         for (int64_t c = 0; c < s.channels; ++c) {
           to[source * s.point_step() + c * in_channel] +=

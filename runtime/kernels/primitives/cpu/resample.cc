@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/byte_columns.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -201,17 +202,18 @@ void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleT
 
 // Along the width first, only the rows that the height needs.
 template <typename T>
-void ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
-                    const ResampleTaps& columns, float* out) {
+absl::Status ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
+                            const ResampleTaps& columns, float* out) {
   if (rows.span == 2 && columns.span == 2) {
     ResampleByTwoTaps<T>(ctx, images, rows, columns, out);
-    return;
+    return absl::OkStatus();
   }
   const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
   const int64_t out_width = columns.size() * channels;
   std::vector<bool> needed(height);
   for (int32_t row : rows.index) needed[row] = true;
-  std::vector<float> narrow(height * out_width);
+  ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DType::kFloat, {height, out_width}));
+  float* const narrow = scratch.data<float>();
   for (int64_t b = 0; b < images.dim(0); ++b) {
     const T* const image = images.data<T>() + b * height * width * channels;
     ctx.ParallelFor(height, 1.0 * columns.span * out_width, [&](int64_t begin, int64_t end) {
@@ -222,10 +224,10 @@ void ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps
         for (int64_t i = 0; i < width * channels; ++i) row[i] = static_cast<float>(from[i]);
         if (channels == 3 && columns.span > 2) {
           SumColumnsOf3(columns, row.data(), line.data());
-          std::copy_n(line.data(), out_width, &narrow[y * out_width]);
+          std::copy_n(line.data(), out_width, narrow + y * out_width);
           continue;
         }
-        float* const to = &narrow[y * out_width];
+        float* const to = narrow + y * out_width;
         for (int64_t x = 0; x < columns.size(); ++x) {
           for (int64_t c = 0; c < channels; ++c) {
             to[x * channels + c] =
@@ -237,23 +239,25 @@ void ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps
     float* const result = out + b * rows.size() * out_width;
     ctx.ParallelFor(rows.size(), 1.0 * rows.span * out_width, [&](int64_t begin, int64_t end) {
       for (int64_t y = begin; y < end; ++y) {
-        SumRows(rows, y, narrow.data(), out_width, result + y * out_width);
+        SumRows(rows, y, narrow, out_width, result + y * out_width);
       }
     });
   }
+  return absl::OkStatus();
 }
 
 template <typename T>
-void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTaps& columns,
-            Tensor* out) {
+absl::Status Spread(KernelContext& ctx, const Tensor& gradients, const ResampleTaps& rows,
+                    const ResampleTaps& columns, Tensor* out) {
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const int64_t channels = gradients.dim(3), out_width = out->dim(2);
   const int64_t image_size = out->dim(1) * out_width * channels;
   const bool is_bilinear = rows.span == 2 && columns.span == 2;
-  std::vector<Sum> sums(image_size);
+  ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DTypeOf<Sum>, {image_size}));
+  Sum* const sums = scratch.data<Sum>();
   const float* g = gradients.data<float>();
   for (int64_t b = 0; b < gradients.dim(0); ++b) {
-    std::fill(sums.begin(), sums.end(), Sum(0));
+    std::fill_n(sums, image_size, Sum(0));
     for (int64_t y = 0; y < rows.size(); ++y) {
       for (int64_t x = 0; x < columns.size(); ++x, g += channels) {
         for (int ty = 0; ty < rows.span; ++ty) {
@@ -262,7 +266,7 @@ void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTap
           for (int tx = 0; tx < columns.span; ++tx) {
             const float wx = columns.weight[x * columns.span + tx];
             const int64_t column = columns.index[x * columns.span + tx];
-            Sum* const to = &sums[(row * out_width + column) * channels];
+            Sum* const to = sums + (row * out_width + column) * channels;
             const Sum weight = Sum(wy) * wx;
             for (int64_t c = 0; c < channels; ++c) {
               to[c] += is_bilinear ? Sum(g[c] * wy * wx) : g[c] * weight;
@@ -274,23 +278,22 @@ void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTap
     T* const result = out->data<T>() + b * image_size;
     for (int64_t i = 0; i < image_size; ++i) result[i] = static_cast<T>(sums[i]);
   }
+  return absl::OkStatus();
 }
 
 absl::Status RunResample(KernelContext& ctx, const ResampleTaps& rows, const ResampleTaps& columns,
                          const Tensor& images, Tensor* output) {
   return VisitRealType(images.dtype(), [&]<typename T>() {
-    ResampleImages<T>(ctx, images, rows, columns, output->data<float>());
-    return absl::OkStatus();
+    return ResampleImages<T>(ctx, images, rows, columns, output->data<float>());
   });
 }
 REGISTER_PRIMITIVE(Resample, kCpu, RunResample);
 
-absl::Status RunResampleGradient(KernelContext& /*ctx*/, const ResampleTaps& rows,
+absl::Status RunResampleGradient(KernelContext& ctx, const ResampleTaps& rows,
                                  const ResampleTaps& columns, const Tensor& gradients,
                                  Tensor* output) {
   return VisitRealType(output->dtype(), [&]<typename T>() {
-    Spread<T>(gradients, rows, columns, output);
-    return absl::OkStatus();
+    return Spread<T>(ctx, gradients, rows, columns, output);
   });
 }
 REGISTER_PRIMITIVE(ResampleGradient, kCpu, RunResampleGradient);

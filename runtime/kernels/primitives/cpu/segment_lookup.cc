@@ -101,25 +101,28 @@ absl::Status RunSegmentLookup(KernelContext& ctx, SegmentDivisor divisor, const 
 REGISTER_PRIMITIVE(SegmentLookup, kCpu, RunSegmentLookup);
 
 template <typename T>
-void AddGradients(SegmentDivisor divisor, const Tensor& gradient, const Numbers& indices,
-                  const Numbers& segments, Tensor* output) {
+absl::Status AddGradients(KernelContext& ctx, SegmentDivisor divisor, const Tensor& gradient,
+                          const Numbers& indices, const Numbers& segments, Tensor* output) {
   // Narrow floats are summed in float.
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const int64_t width = output->num_elements() / output->dim(0);
   std::vector<double> counts(gradient.dim(0), 0);
   for (const int64_t segment : segments) ++counts[segment];
-  std::vector<Sum> sums(output->num_elements(), Sum(0));
+  ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DTypeOf<Sum>, output->shape()));
+  Sum* const sums = scratch.data<Sum>();
+  std::fill_n(sums, output->num_elements(), Sum(0));
   for (size_t i = 0; i < indices.size(); ++i) {
     const T* const from = gradient.data<T>() + segments[i] * width;
-    Sum* const row = sums.data() + indices[i] * width;
+    Sum* const row = sums + indices[i] * width;
     const Sum scale = static_cast<Sum>(1 / DivisorOf(divisor, counts[segments[i]]));
     for (int64_t c = 0; c < width; ++c) row[c] += static_cast<Sum>(from[c]) * scale;
   }
-  std::transform(sums.begin(), sums.end(), output->data<T>(),
+  std::transform(sums, sums + output->num_elements(), output->data<T>(),
                  [](Sum sum) { return static_cast<T>(sum); });
+  return absl::OkStatus();
 }
 
-absl::Status RunSegmentLookupGradient(KernelContext&, SegmentDivisor divisor,
+absl::Status RunSegmentLookupGradient(KernelContext& ctx, SegmentDivisor divisor,
                                       const Tensor& gradient, const Tensor& indices,
                                       const Tensor& segment_ids, Tensor* output) {
   const Numbers places = Widened(indices), segments = Widened(segment_ids);
@@ -136,8 +139,7 @@ absl::Status RunSegmentLookupGradient(KernelContext&, SegmentDivisor divisor,
   }
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
-    AddGradients<T>(divisor, gradient, places, segments, output);
-    return absl::OkStatus();
+    return AddGradients<T>(ctx, divisor, gradient, places, segments, output);
   });
 }
 REGISTER_PRIMITIVE(SegmentLookupGradient, kCpu, RunSegmentLookupGradient);
