@@ -42,9 +42,8 @@ class GruLoopKernel : public FusedLoopKernel {
   }
 
   absl::Status RunSteps(KernelContext& ctx, const Steps& steps) const override {
-    const double units = static_cast<double>(steps.units);
     return ForEachBatchShare(
-        ctx, steps.batch, static_cast<double>(steps.count) * units * (0.06 * units + 2),
+        ctx, steps.batch, {.steps = steps.count, .units = steps.units, .gates = 3},
         [&](int64_t begin, int64_t end) { return RunRows(ctx, steps, begin, end); });
   }
 

@@ -19,12 +19,6 @@ int64_t OffsetAt(const Tensor& tensor, int64_t t, int64_t row) {
   return ((tensor.dim(0) == 1 ? 0 : t) * tensor.dim(1) + row) * tensor.dim(2);
 }
 
-// What a row takes in all steps, in nanoseconds.
-double RowCost(const LstmSizes& s) {
-  const double product = 4.0 * static_cast<double>(s.units) * static_cast<double>(s.units) * 0.02;
-  return static_cast<double>(s.steps) * (product + 2.0 * static_cast<double>(s.units));
-}
-
 // Packing the weights takes as long as multiplying some 30 rows by them. The products of very few
 // rows read the weights in place.
 bool PackingPays(const LstmSizes& s) {
@@ -65,19 +59,30 @@ void AddTo(const Tensor& addend, Tensor* sum) {
   for (int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
+// Runs all steps for shares of the batch: by a pass with packed weights if `may_pack` is set and
+// packing pays, otherwise by run_rows(begin, end), which makes a product and a cell a step.
+template <typename Pass, typename PassOperands, typename RunRows>
+absl::Status RunShares(KernelContext& ctx, const LstmSizes& s, const Tensor& recurrent,
+                       bool may_pack, const Primitive<Pass>& make_pass,
+                       const PassOperands& pass_operands, const RunRows& run_rows) {
+  if (s.units == 0) return absl::OkStatus();
+  std::unique_ptr<Pass> pass;
+  if (may_pack && PackingPays(s)) {
+    ASSIGN_OR_RETURN(pass, make_pass(ctx, s.units, s.positions, recurrent.data<float>()));
+  }
+  const RecurrentRow row{.steps = s.steps, .units = s.units, .gates = 4};
+  return ForEachBatchShare(ctx, s.batch, row, [&](int64_t begin, int64_t end) {
+    return pass == nullptr ? run_rows(begin, end) : pass->Run(ctx, pass_operands(), begin, end);
+  });
+}
+
 }  // namespace
 
 absl::Status LstmSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  const LstmSizes& s = operands.sizes;
-  if (s.units == 0) return absl::OkStatus();
-  std::unique_ptr<LstmForwardPass> pass;
-  if (may_pack_ && PackingPays(s)) {
-    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, operands.recurrent.data<float>()));
-  }
-  return ForEachBatchShare(ctx, s.batch, RowCost(s), [&](int64_t begin, int64_t end) {
-    return pass == nullptr ? RunRows(ctx, operands, begin, end)
-                           : pass->Run(ctx, PassOperands(operands), begin, end);
-  });
+  return RunShares(
+      ctx, operands.sizes, operands.recurrent, may_pack_, make_pass_,
+      [&] { return PassOperands(operands); },
+      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
 }
 
 LstmForwardPass::Operands LstmSteps::PassOperands(const Operands& o) {
@@ -132,16 +137,10 @@ absl::Status LstmSteps::RunRows(KernelContext& ctx, const Operands& o, int64_t b
 }
 
 absl::Status LstmGradientSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  const LstmSizes& s = operands.sizes;
-  if (s.units == 0) return absl::OkStatus();
-  std::unique_ptr<LstmBackwardPass> pass;
-  if (may_pack_ && PackingPays(s)) {
-    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, operands.recurrent.data<float>()));
-  }
-  return ForEachBatchShare(ctx, s.batch, RowCost(s), [&](int64_t begin, int64_t end) {
-    return pass == nullptr ? RunRows(ctx, operands, begin, end)
-                           : pass->Run(ctx, PassOperands(operands), begin, end);
-  });
+  return RunShares(
+      ctx, operands.sizes, operands.recurrent, may_pack_, make_pass_,
+      [&] { return PassOperands(operands); },
+      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
 }
 
 LstmBackwardPass::Operands LstmGradientSteps::PassOperands(const Operands& o) {

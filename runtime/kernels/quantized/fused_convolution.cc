@@ -161,11 +161,9 @@ class FusedConvolutionKernel final : public OpKernel {
     const ByteMatrix filter =
         ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), depth, out, out, 1, packed.data<int8_t>());
     const int64_t pixels = y->num_elements() / out;
-    ctx.ParallelFor(pixels, FlopsOf(shape) / 200 / static_cast<double>(pixels),
-                    [&](int64_t begin, int64_t end) {
-                      MultiplyPatches(patches, begin, end, filter, out, epilogue,
-                                      MutableStored<Out>(y));
-                    });
+    ctx.ParallelFor(pixels, filter.RowNanoseconds(), [&](int64_t begin, int64_t end) {
+      MultiplyPatches(patches, begin, end, filter, out, epilogue, MutableStored<Out>(y));
+    });
     return absl::OkStatus();
   }
 

@@ -138,8 +138,7 @@ class FusedMatMulKernel final : public OpKernel {
     const ByteMatrix b = ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), k, n, transpose_b_ ? 1 : n,
                                           transpose_b_ ? k : 1, packed.data<int8_t>());
     T* const out = MutableStored<T>(y);
-    const double cost = static_cast<double>(k * n) / 100;
-    ctx.ParallelFor(y->dim(0), cost, [&](int64_t begin, int64_t end) {
+    ctx.ParallelFor(y->dim(0), b.RowNanoseconds(), [&](int64_t begin, int64_t end) {
       constexpr int64_t kRowsAtOnce = 24;
       std::vector<uint8_t> rows(kRowsAtOnce * b.row_size());
       std::vector<int32_t> sums(kRowsAtOnce * n);

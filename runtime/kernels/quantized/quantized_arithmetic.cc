@@ -66,8 +66,7 @@ class QuantizedMatMulKernel : public OpKernel {
     const uint32_t zero_b = static_cast<uint32_t>(range_b.Unclamped(0)) + kSignedShift<B>;
     const int32_t* const of_columns = column_sums.data<int32_t>();
     int32_t* const out = MutableStored<int32_t>(y);
-    const double cost = static_cast<double>(k * n) / 100;
-    ctx.ParallelFor(m, cost, [&](int64_t begin, int64_t end) {
+    ctx.ParallelFor(m, right.RowNanoseconds(), [&](int64_t begin, int64_t end) {
       constexpr int64_t kRowsAtOnce = 24;
       std::vector<uint8_t> rows(kRowsAtOnce * row_size);
       uint32_t row_sums[kRowsAtOnce];

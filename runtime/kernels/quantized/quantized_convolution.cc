@@ -69,12 +69,10 @@ class QuantizedConv2DKernel : public OpKernel {
     const Zeros zeros{static_cast<uint32_t>(image_range.Unclamped(0)) + kUnsignedShift<uint8_t>,
                       static_cast<uint32_t>(filter_range.Unclamped(0)) + kSignedShift<B>};
     const int64_t pixels = shape.batch * shape.output[0] * shape.output[1];
-    ctx.ParallelFor(pixels, FlopsOf(shape) / 200 / static_cast<double>(pixels),
-                    [&](int64_t begin, int64_t end) {
-                      MultiplyPatches(patches, shape, begin, end, filter,
-                                      filter_sums.data<int32_t>(), zeros,
-                                      MutableStored<int32_t>(y));
-                    });
+    ctx.ParallelFor(pixels, filter.RowNanoseconds(), [&](int64_t begin, int64_t end) {
+      MultiplyPatches(patches, shape, begin, end, filter, filter_sums.data<int32_t>(), zeros,
+                      MutableStored<int32_t>(y));
+    });
     return absl::OkStatus();
   }
 
