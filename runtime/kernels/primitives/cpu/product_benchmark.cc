@@ -1,8 +1,15 @@
-// Products and convolutions of ResNet-50 and BERT-base on one thread. The environment variable
-// TESSERA_CPU selects the planner's choices; with TESSERA_CPU=avx2 everything is oneDNN's.
+// Products and convolutions of ResNet-50 and BERT-base on one thread, and the throughputs of which
+// machine_speeds.h has a table. The environment variable TESSERA_CPU selects the planner's choices;
+// with TESSERA_CPU=avx2 everything is oneDNN's.
+#include <vector>
+
 #include "benchmark/benchmark.h"
 #include "runtime/base/logging.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/gemv.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/matmul.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
@@ -76,6 +83,89 @@ void ResNet(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK(BM_Convolution)
     ->ArgNames({"images", "size", "filter", "in", "out", "strict"})
     ->Apply(ResNet);
+
+// Reports the throughput, `per_iteration` units an iteration, beside the table's number.
+void Compare(benchmark::State& state, double per_iteration, double in_table) {
+  state.counters["per_second"] =
+      benchmark::Counter(per_iteration, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["table"] = in_table * 1e9;
+}
+
+// fma_flops: weights that stay in the second-level cache.
+void BM_FmaFlops(benchmark::State& state) {
+  constexpr int64_t kRows = 10 * gemm::kFmaRows, kSize = 256;
+  const Tensor a = RandomTensor({kRows, kSize}, 1), b = RandomTensor({kSize, kSize}, 2);
+  Tensor output = RandomTensor({kRows, kSize}, 3);
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  PackedWeights packed;
+  for (auto _ : state) {
+    CHECK(ComputeMatMul(ctx, {.m = kRows, .n = kSize, .k = kSize}, PostOps(), a, b, nullptr,
+                        &packed, &output, Numerics::kFast)
+              .ok());
+  }
+  Compare(state, 2.0 * kRows * kSize * kSize, SpeedsForCpu().fma_flops);
+}
+BENCHMARK(BM_FmaFlops);
+
+// depthwise_flops: images of 56 x 56 points and 128 channels.
+void BM_DepthwiseFlops(benchmark::State& state) {
+  const ConvolutionShape s{.batch = 1,
+                           .in_channels = 128,
+                           .out_channels = 128,
+                           .groups = 128,
+                           .input = {56, 56},
+                           .filter = {3, 3},
+                           .output = {56, 56},
+                           .strides = {1, 1},
+                           .dilations = {1, 1},
+                           .pad_before = {1, 1},
+                           .pad_after = {1, 1}};
+  if (!Avx512IsSupported() || !DepthwiseSupports(s)) return state.SkipWithError("needs AVX-512");
+  const Tensor input = RandomTensor({1, 56, 56, 128}, 1), filter = RandomTensor({3, 3, 128}, 2);
+  Tensor output = RandomTensor({1, 56, 56, 128}, 3);
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (auto _ : state) {
+    CHECK(ConvolveDepthwise(ctx, s, PostOps(), input.data<float>(), filter.data<float>(), nullptr,
+                            output.data<float>())
+              .ok());
+  }
+  Compare(state, FlopsOf(s), SpeedsForCpu().depthwise_flops);
+}
+BENCHMARK(BM_DepthwiseFlops);
+
+// gemv_bytes: weights that no cache holds.
+void BM_GemvBytes(benchmark::State& state) {
+  constexpr int64_t kColumns = 4096, kDepth = 16384;
+  const Tensor a = RandomTensor({1, kDepth}, 1), b = RandomTensor({kDepth, kColumns}, 2);
+  Tensor output = RandomTensor({1, kColumns}, 3);
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (auto _ : state) {
+    CHECK(Gemv(ctx, 1, kColumns, kDepth, /*transpose_b=*/false, PostOps(), a.data<float>(),
+               b.data<float>(), nullptr, output.data<float>())
+              .ok());
+  }
+  Compare(state, sizeof(float) * kColumns * kDepth, SpeedsForCpu().gemv_bytes);
+}
+BENCHMARK(BM_GemvBytes);
+
+// packed_floats: weights of BERT-base.
+void BM_PackedFloats(benchmark::State& state) {
+  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
+  constexpr int64_t kColumns = 3072, kDepth = 768;
+  const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
+  const Tensor b = RandomTensor({kDepth, kColumns}, 1);
+  std::vector<char> packed(kernel.PackedSize(1, kDepth, kColumns));
+  const gemm::Weights weights{
+      .data = b.data<float>(), .depth = kDepth, .columns = kColumns, .row_stride = kColumns};
+  for (auto _ : state) {
+    CHECK(kernel.Pack(weights, 0, gemm::Blocks(kColumns), packed.data()));
+  }
+  Compare(state, kColumns * kDepth, SpeedsForCpu().packed_floats);
+}
+BENCHMARK(BM_PackedFloats);
 
 }  // namespace
 }  // namespace tessera
