@@ -352,6 +352,19 @@ TEST_F(PrimitivesTest, ScalarsOfAnOptimizerMayLieOnTheDevice) {
   ExpectNear(var[0], var[1]);
 }
 
+// Heads come before the tokens in the query, and after them in the key and in the output.
+AttentionInputs TokensFirst(const Tensor& query, const Tensor& key, const Tensor& value,
+                            const Tensor& mask) {
+  AttentionInputs inputs{.query = &query, .key = &key, .value = &value};
+  inputs.key_order.heads_first = false;
+  inputs.output_order.heads_first = false;
+  inputs.batch = query.dim(0), inputs.heads = query.dim(1), inputs.queries = query.dim(2);
+  inputs.keys = key.dim(1);
+  inputs.scale = 0.5f;
+  inputs.masks.emplace_back(mask, false);
+  return inputs;
+}
+
 TEST_F(PrimitivesTest, AttentionOverManyKeysWithMasks) {
   const int64_t batch = 2, heads = 2, queries = 3, keys = 600, features = 5, width = 7;
   const Tensor query = Floats({batch, heads, queries, features});
@@ -360,14 +373,8 @@ TEST_F(PrimitivesTest, AttentionOverManyKeysWithMasks) {
   const Tensor mask = Floats({batch, 1, 1, keys}, -4, 0);
   Tensor y[2];
   OnBoth<Attention>([&](auto* run, int d) {
-    AttentionInputs inputs{.query = &query, .key = &key, .value = &value};
-    inputs.key_order.heads_first = false;
-    inputs.output_order.heads_first = false;
-    inputs.batch = batch, inputs.heads = heads, inputs.queries = queries, inputs.keys = keys;
-    inputs.scale = 0.5f;
-    inputs.masks.emplace_back(mask, false);
     y[d] = Empty(DType::kFloat, {batch, queries, heads, width});
-    return run(ctx_, inputs, &y[d]);
+    return run(ctx_, TokensFirst(query, key, value, mask), &y[d]);
   });
   ExpectNear(y[0], y[1], 1e-4f);
 }
@@ -387,12 +394,7 @@ TEST_F(PrimitivesTest, AttentionByTiles) {
     }
     Tensor y[2];
     OnBoth<Attention>([&](auto* run, int d) {
-      AttentionInputs inputs{.query = &query, .key = &key, .value = &value};
-      inputs.key_order.heads_first = false;
-      inputs.output_order.heads_first = false;
-      inputs.batch = batch, inputs.heads = heads, inputs.queries = queries, inputs.keys = keys;
-      inputs.scale = 0.5f;
-      inputs.masks.emplace_back(mask, false);
+      AttentionInputs inputs = TokensFirst(query, key, value, mask);
       if (by_keep) inputs.keep.emplace(keep, false), inputs.masked = -1e9f;
       y[d] = Empty(DType::kFloat, {batch, queries, heads, width});
       return run(ctx_, inputs, &y[d]);
