@@ -3,14 +3,13 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/base/crc32c.h"
 #include "runtime/base/file_system.h"
 #include "runtime/summary/histogram.h"
+#include "runtime/summary/testing/read_events.h"
 #include "tensorflow/core/framework/summary.pb.h"
 #include "tensorflow/core/util/event.pb.h"
 
@@ -22,27 +21,6 @@ using tensorflow::Event;
 std::string Directory() {
   return JoinPath(testing::TempDir(),
                   testing::UnitTest::GetInstance()->current_test_info()->name());
-}
-
-// Reads a file of whole records, each with right checksums.
-std::vector<Event> ReadEvents(const std::string& path) {
-  const std::string file = ReadFile(path).value();
-  std::vector<Event> events;
-  for (size_t at = 0; at < file.size();) {
-    uint64_t length = 0;
-    uint32_t length_crc = 0, data_crc = 0;
-    std::memcpy(&length, file.data() + at, 8);
-    std::memcpy(&length_crc, file.data() + at + 8, 4);
-    const absl::string_view text = file;
-    EXPECT_EQ(length_crc, MaskCrc32c(Crc32c(text.substr(at, 8))));
-    EXPECT_LE(at + 16 + length, file.size());
-    const absl::string_view data = text.substr(at + 12, length);
-    std::memcpy(&data_crc, file.data() + at + 12 + length, 4);
-    EXPECT_EQ(data_crc, MaskCrc32c(Crc32c(data)));
-    EXPECT_TRUE(events.emplace_back().ParseFromArray(data.data(), static_cast<int>(data.size())));
-    at += 16 + length;
-  }
-  return events;
 }
 
 Event EventOfStep(int64_t step) {

@@ -1,6 +1,7 @@
 #include "runtime/summary/summary_values.h"
 
 #include <cmath>
+#include <utility>
 
 #include "runtime/summary/histogram.h"
 #include "tensorboard/plugins/hparams/plugin_data.pb.h"
@@ -53,13 +54,13 @@ void AddText(absl::string_view tag, absl::string_view text, Summary* summary) {
   value->mutable_tensor()->add_string_val(std::string(text));
 }
 
-void AddImage(absl::string_view tag, absl::string_view encoded, int height, int width, int channels,
+void AddImage(absl::string_view tag, std::string encoded, int height, int width, int channels,
               Summary* summary) {
   Summary::Image* const image = AddValue(tag, summary)->mutable_image();
   image->set_height(height);
   image->set_width(width);
   image->set_colorspace(channels);
-  image->set_encoded_image_string(std::string(encoded));
+  image->set_encoded_image_string(std::move(encoded));
 }
 
 void AddHyperParameters(const std::map<std::string, HyperParameter>& values, absl::string_view name,

@@ -31,7 +31,7 @@ void AddHistogram(absl::string_view tag, absl::Span<const float> values,
 void AddText(absl::string_view tag, absl::string_view text, tensorflow::Summary* summary);
 
 // `encoded` is a PNG, JPEG or GIF file with 1, 3 or 4 channels.
-void AddImage(absl::string_view tag, absl::string_view encoded, int height, int width, int channels,
+void AddImage(absl::string_view tag, std::string encoded, int height, int width, int channels,
               tensorflow::Summary* summary);
 
 // The hyperparameters of a run, which the tab "HPARAMS" compares with those of other runs. `name`

@@ -14,6 +14,7 @@
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/wav_writer.h"
 #include "runtime/summary/histogram.h"
+#include "runtime/summary/summary_values.h"
 #include "tensorflow/core/framework/summary.pb.h"
 
 namespace tessera {
@@ -76,13 +77,9 @@ absl::Status AddImages(const std::string& tag, const Tensor& images, int64_t max
       ScalePixels<T>(image, static_cast<size_t>(pixels.channels), bad_color, scaled.data());
       pixels.data = scaled.data();
     }
-    tensorflow::Summary::Value* const value = summary->add_value();
-    value->set_tag(TagOf(tag, "image", i, max_images));
-    tensorflow::Summary::Image* const entry = value->mutable_image();
-    entry->set_height(static_cast<int32_t>(pixels.height));
-    entry->set_width(static_cast<int32_t>(pixels.width));
-    entry->set_colorspace(pixels.channels);
-    ASSIGN_OR_RETURN(*entry->mutable_encoded_image_string(), WritePng(pixels, -1));
+    ASSIGN_OR_RETURN(std::string png, WritePng(pixels, -1));
+    AddImage(TagOf(tag, "image", i, max_images), std::move(png), static_cast<int>(pixels.height),
+             static_cast<int>(pixels.width), pixels.channels, summary);
   }
   return absl::OkStatus();
 }

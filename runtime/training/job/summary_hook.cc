@@ -1,12 +1,9 @@
 #include "runtime/training/job/summary_hook.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/summary/event_file_writer.h"
-#include "runtime/summary/histogram.h"
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/step_rate.h"
 #include "tensorflow/core/framework/summary.pb.h"
@@ -34,7 +31,15 @@ class SummaryHookImpl final : public Hook {
     // TensorBoard drops what an earlier process wrote of this step and later ones.
     start.mutable_session_log()->set_status(tensorflow::SessionLog::START);
     RETURN_IF_ERROR(Write(start));
-    if (sources_.graph.empty() || step > 0) return absl::OkStatus();
+    if (step > 0) return absl::OkStatus();
+    tensorflow::Event about = NewEvent(0);
+    AddHyperParameters(sources_.hyper_parameters, /*name=*/"", absl::Now(),
+                       about.mutable_summary());
+    if (!sources_.job.empty()) {
+      AddText("job", absl::StrCat("```\n", sources_.job, "```\n"), about.mutable_summary());
+    }
+    RETURN_IF_ERROR(Write(about));
+    if (sources_.graph.empty()) return absl::OkStatus();
     tensorflow::Event graph = NewEvent(0);
     graph.set_graph_def(sources_.graph);
     return Write(graph);
@@ -45,12 +50,12 @@ class SummaryHookImpl final : public Hook {
     if (result.step % every_steps_ != 0) return absl::OkStatus();
     const StepRate::Rates rates = rate_.Take(absl::Now());
     tensorflow::Event event = NewEvent(result.step);
-    AddScalar("loss", result.loss, &event);
-    AddScalar("steps_per_second", rates.steps_per_second, &event);
-    if (result.rows > 0) AddScalar("examples_per_second", rates.examples_per_second, &event);
+    AddNumber("loss", result.loss, &event);
+    AddNumber("steps_per_second", rates.steps_per_second, &event);
+    if (result.rows > 0) AddNumber("examples_per_second", rates.examples_per_second, &event);
     if (sources_.learning_rate != nullptr) {
       ASSIGN_OR_RETURN(const double rate, sources_.learning_rate());
-      AddScalar("learning_rate", rate, &event);
+      AddNumber("learning_rate", rate, &event);
     }
     return Write(event);
   }
@@ -58,13 +63,16 @@ class SummaryHookImpl final : public Hook {
   absl::Status AfterEvaluation(const Evaluation& evaluation) override {
     tensorflow::Event event = NewEvent(evaluation.step);
     for (const auto& [name, value] : evaluation.values) {
-      AddScalar(absl::StrCat("eval/", name), value, &event);
+      AddNumber(absl::StrCat("eval/", name), value, &event);
     }
-    if (histograms_ && sources_.variables != nullptr) RETURN_IF_ERROR(AddHistograms(&event));
+    if (histograms_ && sources_.variables != nullptr) RETURN_IF_ERROR(AddVariables(&event));
     return Write(event);
   }
 
-  absl::Status End(int64_t /*step*/) override {
+  absl::Status End(int64_t step) override {
+    tensorflow::Event end = NewEvent(step);
+    AddRunEnd(/*is_success=*/true, absl::Now(), end.mutable_summary());
+    RETURN_IF_ERROR(Write(end));
     return WithFailure(writer_->Flush(), RunFailure::kWrite);
   }
 
@@ -75,22 +83,14 @@ class SummaryHookImpl final : public Hook {
     event.set_step(step);
     return event;
   }
-  static void AddScalar(const std::string& tag, double number, tensorflow::Event* event) {
-    auto* value = event->mutable_summary()->add_value();
-    value->set_tag(tag);
-    value->set_simple_value(static_cast<float>(number));
+  static void AddNumber(const std::string& tag, double number, tensorflow::Event* event) {
+    AddScalar(tag, static_cast<float>(number), event->mutable_summary());
   }
-  absl::Status AddHistograms(tensorflow::Event* event) {
+  absl::Status AddVariables(tensorflow::Event* event) {
     ASSIGN_OR_RETURN(const auto variables, sources_.variables());
     for (const auto& [name, tensor] : variables) {
       if (tensor.dtype() != DType::kFloat) continue;
-      SummaryHistogram histogram;
-      for (const float element : tensor.flat<float>()) {
-        if (std::isfinite(element)) histogram.Add(element);
-      }
-      auto* value = event->mutable_summary()->add_value();
-      value->set_tag(name);
-      histogram.ToProto(value->mutable_histo());
+      AddHistogram(name, tensor.flat<float>(), event->mutable_summary());
     }
     return absl::OkStatus();
   }

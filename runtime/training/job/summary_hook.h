@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/summary/summary_values.h"
 #include "runtime/training/job/hook.h"
 
 namespace tessera {
@@ -16,17 +18,19 @@ namespace training {
 class SummaryHook;
 }  // namespace training
 
-// What the summaries show of the graph. Any may be null.
+// What the summaries show beside the steps. Any may be null or empty.
 struct SummarySources {
   std::function<absl::StatusOr<double>()> learning_rate;
   // The trained variables by their names.
   std::function<absl::StatusOr<std::vector<std::pair<std::string, Tensor>>>()> variables;
-  std::string graph;  // a serialized GraphDef; empty: none
+  std::string graph;  // a serialized GraphDef
+  std::string job;    // as text
+  std::map<std::string, HyperParameter> hyper_parameters;
 };
 
 // Writes the scalars loss, steps_per_second, examples_per_second and learning_rate every some
-// steps; eval/NAME for each metric, and histograms, at each evaluation; the graph once. Errors:
-// those of the file system.
+// steps; eval/NAME for each metric, and histograms, at each evaluation; the graph, the job and the
+// hyperparameters once. Errors: those of the file system.
 absl::StatusOr<std::unique_ptr<Hook>> MakeSummaryHook(const training::SummaryHook& spec,
                                                       const std::string& folder,
                                                       SummarySources sources);

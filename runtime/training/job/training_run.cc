@@ -16,6 +16,7 @@
 #include "runtime/training/job/early_stopping_hook.h"
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/hook.h"
+#include "runtime/training/job/hyper_parameters.h"
 #include "runtime/training/job/logging_hook.h"
 #include "runtime/training/job/model_export.h"
 #include "runtime/training/job/nan_hook.h"
@@ -163,6 +164,8 @@ class TrainingRun {
   SummarySources Sources() const {
     const TrainingProgram* program = prepared_.program.get();
     SummarySources sources;
+    sources.job = job_.DebugString();
+    sources.hyper_parameters = HyperParametersOf(job_);
     if (job_.hooks().summary().graph() && program->graph != nullptr) {
       tensorflow::GraphDef graph;
       ExportGraph(*program->graph, &graph);
