@@ -35,6 +35,16 @@ TEST(UnusualArgumentsTest, FlagsOfReverseCountForEmptyTensorsAndAxesDoNot) {
   EXPECT_EQ(CodeOf("ReverseV2", {Floats({1, 2}), Tensor::Vector<int32_t>({7})}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, ShiftsOfRollHaveTheShapeOfTheAxes) {
+  const Tensor scalar = Tensor::Scalar<int32_t>(0), vector = Tensor::Vector<int32_t>({0});
+  const Tensor pair = Tensor::Vector<int32_t>({0, 1});
+  EXPECT_EQ(CodeOf("Roll", {Floats({2, 3}), scalar, scalar}), kOk);
+  EXPECT_EQ(CodeOf("Roll", {Floats({2, 3}), vector, vector}), kOk);
+  EXPECT_EQ(CodeOf("Roll", {Floats({2, 3}), scalar, vector}), kInvalid);
+  EXPECT_EQ(CodeOf("Roll", {Floats({2, 3}), vector, scalar}), kInvalid);
+  EXPECT_EQ(CodeOf("Roll", {Floats({0, 3}), pair, vector}), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, ConditionsOfAssertAreScalars) {
   const auto assert_that = [](const Tensor& condition) {
     return CodeOf("Assert", {condition, Tensor::Scalar(1.f)},

@@ -132,9 +132,10 @@ class RollKernel : public OpKernel {
     if (input.rank() < 1) return absl::InvalidArgumentError("input must have rank 1 or higher");
     ASSIGN_OR_RETURN(const IndexVector shifts, ReadIndexVector(ctx.input(1), "shift"));
     ASSIGN_OR_RETURN(const IndexVector axes, ReadIndexVector(ctx.input(2), "axis"));
-    if (shifts.size() != axes.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "shift has ", shifts.size(), " elements, axis ", axes.size(), ": they must be as many"));
+    if (ctx.input(1).shape() != ctx.input(2).shape()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shift has the shape ", ctx.input(1).shape().ToString(), ", axis ",
+                       ctx.input(2).shape().ToString(), ": they must be the same"));
     }
     IndexVector by(input.rank(), 0);  // how far each dimension moves, in [0, size)
     for (size_t i = 0; i < axes.size(); ++i) {

@@ -265,15 +265,15 @@ TEST_F(ReductionsTest, SegmentsWithoutRowsHoldWhatTheCallerWants) {
   EXPECT_THAT(out.flat<float>(), ElementsAre(kLowest, kLowest, 3, 4));
 }
 
-TEST_F(ReductionsTest, ASegmentNumberBeyondTheLastIsRefusedEvenForRowsOfNothing) {
-  const Tensor data = Tensor::Of<float>({1, 0}, {});
+TEST_F(ReductionsTest, ASegmentNumberBeyondTheLastIsRefusedUnlessItsRowIsEmpty) {
+  const auto sum = Make<SegmentReduce>(ReduceKind::kSum, DType::kFloat, EmptySegment::kZero);
   const Tensor ids = Tensor::Vector<int32_t>({2});
-  Tensor out = Tensor::Allocate(DType::kFloat, {2, 0}).value();
-  const absl::Status status =
-      Make<SegmentReduce>(ReduceKind::kSum, DType::kFloat, EmptySegment::kZero)
-          ->Run(ctx_, data, ids, &out);
+  Tensor out = Tensor::Allocate(DType::kFloat, {2, 1}).value();
+  const absl::Status status = sum->Run(ctx_, Tensor::Of<float>({1, 1}, {5}), ids, &out);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("segment number 2"));
+  Tensor empty = Tensor::Allocate(DType::kFloat, {2, 0}).value();
+  EXPECT_TRUE(sum->Run(ctx_, Tensor::Of<float>({1, 0}, {}), ids, &empty).ok());
 }
 
 TEST_F(ReductionsTest, SegmentsOfNarrowFloatsAccumulateInFloat) {

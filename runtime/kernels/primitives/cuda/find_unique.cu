@@ -1,6 +1,8 @@
 // The elements are sorted, so that equal ones are neighbours, and the first of each run of equal
 // ones is marked. The marks in the order of the elements give the distinct ones in the order in
 // which they first stand there.
+#include <type_traits>
+
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
@@ -9,6 +11,7 @@
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/sorted_pairs.h"
 #include "runtime/kernels/primitives/find_unique.h"
+#include "runtime/kernels/primitives/math/device_std.h"
 
 namespace tessera::cuda {
 namespace {
@@ -48,11 +51,23 @@ struct SortedElements {
   }
 };
 
+// Equal elements have one key. Those of 16 bits differ where their bits do: see number_key.h.
 template <typename A>
-__global__ void MakeElementPairs(int64_t count, int64_t padded, Input<A> x, KeyIndex* pairs) {
+__device__ uint64_t EqualityKey(A x, bool has_16_bits) {
+  const uint64_t key = OrderKey(x, /*greatest_first=*/false);
+  if constexpr (std::is_floating_point_v<A>) {
+    const uint64_t bits = device_std::bit_cast<uint64_t>(static_cast<double>(x));
+    if (has_16_bits && x == A{0} && bits != 0) return key - 1;  // no number of 16 bits has this key
+  }
+  return key;
+}
+
+template <typename A>
+__global__ void MakeElementPairs(int64_t count, int64_t padded, Input<A> x, bool has_16_bits,
+                                 KeyIndex* pairs) {
   for (int64_t i = FirstItem(); i < padded; i += ItemStep()) {
     // Padding comes after all elements, by its index.
-    pairs[i] = {i < count ? OrderKey(x[i], /*greatest_first=*/false) : kLastKey, i};
+    pairs[i] = {i < count ? EqualityKey(x[i], has_16_bits) : kLastKey, i};
   }
 }
 
@@ -101,7 +116,8 @@ absl::StatusOr<FindUnique::Distinct> RunFindUnique(KernelContext& ctx, const Ten
   bool may_be_nan = false;
   RETURN_IF_ERROR(VisitComputeType<kReal | kBool>(rows.dtype(), [&]<typename A>() {
     may_be_nan = std::is_floating_point_v<A>;
-    return LaunchItems(ctx, padded, MakeElementPairs<A>, count, padded, Input<A>(rows), pairs);
+    return LaunchItems(ctx, padded, MakeElementPairs<A>, count, padded, Input<A>(rows),
+                       DTypeSize(rows.dtype()) == 2, pairs);
   }));
   RETURN_IF_ERROR(SortRows(ctx, 1, padded, pairs));
   const SortedElements sorted{pairs, count, may_be_nan};
