@@ -16,8 +16,9 @@ extern "C" const char* __tsan_default_suppressions() {
       // Makes the tag of the next call on one thread and frees it on another.
       "called_from_lib:libgrpc++.so\n"
       // Ends a call of the callback interface on a thread of its own once all reactions are over: a
-      // lock-free queue of libgrpc++.so lies between them and the destructor of the call.
-      "race:::~ServerCallback\n"
+      // lock-free queue of libgrpc++.so lies between them and the end, with which OnDone() of our
+      // reactors is left out too. It only lets go of the reactor.
+      "race:::CallOnDone\n"
       // Counts who shares a status; the last one frees it, on whatever thread. The texts in it are
       // strings, whose code the library finds in the program: the library is not the direct caller.
       "race:libabsl_status.so\n"
