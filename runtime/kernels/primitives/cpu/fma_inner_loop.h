@@ -70,10 +70,14 @@ class Prefetcher {
       if (LinesOf(rows) > longest) longest = LinesOf(rows);
     }
     if (lines == 0) return;
-    // Short rows take pieces of their own; there may be more of them than steps.
     int64_t piece = (lines + steps - 1) / steps;
-    while (piece < longest && PiecesOf(piece) > steps) ++piece;
-    pieces_ = (PiecesOf(piece) + steps - 1) / steps;
+    pieces_ = 1;
+    // Short rows take pieces of their own; there may be more of them than steps. A single row,
+    // which small products ask for, needs no further divisions.
+    if (lines != longest) {
+      while (piece < longest && PiecesOf(piece) > steps) ++piece;
+      pieces_ = (PiecesOf(piece) + steps - 1) / steps;
+    }
     piece_ = piece * kCacheLine;
     GoTo(0, 0);
   }
@@ -142,9 +146,9 @@ static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefe
   // Pointers advance only once for several terms, because scalar additions compete with
   // multiplications for the execution ports.
   const auto add_term = [&](int term) __attribute__((always_inline)) {
-    // Addresses are computed anew for each term, as parts of the instructions. The compiler would
-    // otherwise keep an index register for each term, and there are not enough of them.
-    asm("" : "+r"(step));
+    // Addresses of many rows are computed anew for each term, as parts of the instructions. The
+    // compiler would otherwise keep an index register for each term, and there are not enough.
+    if constexpr (kGroups > 2) asm("" : "+r"(step));
     __m512 w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kBlock + 16 * v);
