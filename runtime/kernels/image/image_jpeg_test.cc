@@ -1,6 +1,5 @@
 #include "runtime/kernels/image/image_jpeg.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -11,6 +10,7 @@
 // clang-format on
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/image/testing/random_jpeg.h"
 
 namespace tessera {
 namespace {
@@ -37,38 +37,16 @@ constexpr Form kForms[] = {
 
 // A picture of colours that are far from each other.
 std::string MakeJpeg(int height, int width, const Form& form) {
-  jpeg_compress_struct info;
-  jpeg_error_mgr error;
-  info.err = jpeg_std_error(&error);
-  jpeg_create_compress(&info);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &bytes, &size);
-  info.image_width = width;
-  info.image_height = height;
-  info.input_components = form.channels;
-  info.in_color_space = form.channels == 1   ? JCS_GRAYSCALE
-                        : form.channels == 3 ? JCS_RGB
-                                             : JCS_CMYK;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 95, TRUE);
-  info.comp_info[0].h_samp_factor = form.horizontal;
-  info.comp_info[0].v_samp_factor = form.vertical;
-  info.restart_in_rows = form.restart_rows;
-  if (form.is_progressive) jpeg_simple_progression(&info);
-  jpeg_start_compress(&info, TRUE);
-  std::mt19937 random(height * 1000 + width);
-  std::vector<unsigned char> row(static_cast<size_t>(width) * form.channels);
-  for (int y = 0; y < height; ++y) {
-    std::generate(row.begin(), row.end(), [&] { return static_cast<unsigned char>(random()); });
-    JSAMPROW from = row.data();
-    jpeg_write_scanlines(&info, &from, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string result(reinterpret_cast<const char*>(bytes), size);
-  std::free(bytes);
-  return result;
+  return MakeRandomJpeg({.height = height,
+                         .width = width,
+                         .channels = form.channels,
+                         .samples = form.channels == 1   ? JCS_GRAYSCALE
+                                    : form.channels == 3 ? JCS_RGB
+                                                         : JCS_CMYK,
+                         .horizontal = form.horizontal,
+                         .vertical = form.vertical,
+                         .is_progressive = form.is_progressive,
+                         .restart_rows = form.restart_rows});
 }
 
 struct Image {

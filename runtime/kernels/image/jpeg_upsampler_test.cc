@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 // clang-format on
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/image/testing/random_jpeg.h"
 
 namespace tessera {
 namespace {
@@ -27,37 +26,14 @@ struct Picture {
 
 // A picture whose samples are random, so that many colours are outside of what RGB can show.
 std::string MakeJpeg(const Picture& picture) {
-  jpeg_compress_struct info;
-  jpeg_error_mgr error;
-  info.err = jpeg_std_error(&error);
-  jpeg_create_compress(&info);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;  // NOLINT(google-runtime-int): libjpeg's type
-  jpeg_mem_dest(&info, &bytes, &size);
-  info.image_width = picture.width;
-  info.image_height = picture.height;
-  info.input_components = picture.channels;
-  info.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : JCS_YCbCr;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 100, TRUE);
-  info.comp_info[0].h_samp_factor = picture.horizontal;
-  info.comp_info[0].v_samp_factor = picture.vertical;
-  jpeg_start_compress(&info, TRUE);
-  std::mt19937 random(picture.height * 1000 + picture.width);
-  std::vector<unsigned char> row(static_cast<size_t>(picture.width) * picture.channels);
-  for (int y = 0; y < picture.height; ++y) {
-    for (unsigned char& sample : row) {
-      // Every other row has the extremes alone.
-      sample = static_cast<unsigned char>(y % 2 == 0 ? random() : random() % 2 * 255);
-    }
-    JSAMPROW from = row.data();
-    jpeg_write_scanlines(&info, &from, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string result(reinterpret_cast<const char*>(bytes), size);
-  std::free(bytes);
-  return result;
+  return MakeRandomJpeg({.height = picture.height,
+                         .width = picture.width,
+                         .channels = picture.channels,
+                         .samples = picture.channels == 1 ? JCS_GRAYSCALE : JCS_YCbCr,
+                         .quality = 100,
+                         .horizontal = picture.horizontal,
+                         .vertical = picture.vertical,
+                         .has_rows_of_extremes = true});
 }
 
 struct Settings {

@@ -22,10 +22,8 @@ void Report(benchmark::State& state, double flops) {
                                                benchmark::Counter::kIs1000);
 }
 
-// Arguments: m, n, k, strict.
-void BM_MatMul(benchmark::State& state) {
-  const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
-  const Numerics numerics = state.range(3) != 0 ? Numerics::kStrict : Numerics::kFast;
+// Times a product with constant weights, m x k by k x n.
+void TimeMatMul(benchmark::State& state, int64_t m, int64_t n, int64_t k, Numerics numerics) {
   const Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
   Tensor output = RandomTensor({m, n}, 3);
   StepContext step;
@@ -36,6 +34,12 @@ void BM_MatMul(benchmark::State& state) {
                         numerics)
               .ok());
   }
+}
+
+// Arguments: m, n, k, strict.
+void BM_MatMul(benchmark::State& state) {
+  const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
+  TimeMatMul(state, m, n, k, state.range(3) != 0 ? Numerics::kStrict : Numerics::kFast);
   Report(state, 2.0 * m * n * k);
 }
 BENCHMARK(BM_MatMul)
@@ -94,16 +98,7 @@ void Compare(benchmark::State& state, double per_iteration, double in_table) {
 // fma_flops: weights that stay in the second-level cache.
 void BM_FmaFlops(benchmark::State& state) {
   constexpr int64_t kRows = 10 * gemm::kFmaRows, kSize = 256;
-  const Tensor a = RandomTensor({kRows, kSize}, 1), b = RandomTensor({kSize, kSize}, 2);
-  Tensor output = RandomTensor({kRows, kSize}, 3);
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
-  for (auto _ : state) {
-    CHECK(ComputeMatMul(ctx, {.m = kRows, .n = kSize, .k = kSize}, PostOps(), a, b, nullptr,
-                        &packed, &output, Numerics::kFast)
-              .ok());
-  }
+  TimeMatMul(state, kRows, kSize, kSize, Numerics::kFast);
   Compare(state, 2.0 * kRows * kSize * kSize, SpeedsForCpu().fma_flops);
 }
 BENCHMARK(BM_FmaFlops);
