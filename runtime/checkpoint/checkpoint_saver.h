@@ -44,9 +44,9 @@ class CheckpointSaver {
     std::string name = "ckpt";  // not empty, without '/'
     // Older checkpoints are removed. 0: none are.
     int max_to_keep = 5;
-    // Of those that would be removed, one is kept for good whenever so many hours have passed since
-    // the one that was kept last. As in TensorFlow, the file `checkpoint` no longer names it. 0: no
-    // checkpoint is kept for good.
+    // One of the checkpoints that would be removed is kept for good whenever so many hours have
+    // passed since the one that was kept last. As in TensorFlow, the file `checkpoint` no longer
+    // names it. 0: no checkpoint is kept for good.
     double keep_every_hours = 0;
     // The clock; tests have their own.
     std::function<absl::Time()> now = absl::Now;

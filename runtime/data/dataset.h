@@ -30,7 +30,7 @@ class IteratorArchive;  // runtime/data/iterator_archive.h
 // The components of one element, such as an image and its label.
 using Element = std::vector<Tensor>;
 
-// What is known of all elements of a dataset: a dtype and a partial shape for each component.
+// The type of a dataset's elements: a dtype and a partial shape for each component.
 struct ElementSpec {
   std::vector<DType> dtypes;
   std::vector<PartialShape> shapes;

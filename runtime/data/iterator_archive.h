@@ -51,7 +51,7 @@ class IteratorArchive {
   absl::Status Text(absl::string_view name, std::string* value);
   // The tensors of one element, or of any list.
   absl::Status Tensors(absl::string_view name, Element* value);
-  // What Iterator::Next() returned and gave, errors included.
+  // Saves or restores the outcome of Iterator::Next(): its status, its result and the element.
   absl::Status Outcome(absl::StatusOr<bool>* outcome, Element* element);
   absl::Status Position(absl::string_view name, Iterator* iterator);
   // The position of an iterator that is there or not. `make` makes it anew when one is restored.

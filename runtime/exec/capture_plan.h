@@ -23,7 +23,7 @@ struct CapturePlan {
     uint32_t node;
     std::vector<int> results;  // which get its value
   };
-  // Where the handle of a variable comes from.
+  // The origin of a variable's handle.
   struct Handle {
     int arg;        // an argument; -1: a node
     uint32_t node;  // that gives it as an output

@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-// What an executor has to do for a node.
+// The way in which an executor runs a node.
 enum class NodeRole : uint8_t {
   kKernel,          // run its kernel
   kConst,           // hand out a tensor known since compiling
@@ -34,7 +34,7 @@ struct CompiledNode {
   NodeRole role = NodeRole::kKernel;
   std::shared_ptr<OpKernel> kernel;  // of kKernel and the roles that say "as kKernel"
   Tensor value;                      // of kConst, in the memory where its users want it
-  // Of the outputs of a kernel; empty if all are host memory.
+  // The memory kinds of a kernel's outputs; empty if all are host memory.
   std::vector<MemoryKind> output_kinds;
   int index = 0;  // of kArg and kRetval
 };

@@ -43,7 +43,7 @@ class DataflowRun {
     bool is_dead;
   };
   using ReadyList = std::vector<Ready>;
-  // What a thread needs to run nodes: its ready nodes, and a place for the outputs of a node.
+  // The state of a thread that runs nodes: its ready nodes, and a place for the outputs of a node.
   struct Worker {
     ReadyList ready;
     std::vector<Value> outputs;

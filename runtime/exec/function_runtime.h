@@ -55,7 +55,7 @@ class LocalFunctionRuntime final : public FunctionRuntime {
   absl::Status Build(const std::string& key, const FunctionRef& ref, const FunctionUse& use,
                      Function* function);
   std::string KeyOf(const FunctionRef& ref, const FunctionUse& use, const OpDef& signature) const;
-  // Where a body goes whose caller has no device: the first CPU.
+  // Returns the device of a body whose caller has none: the first CPU.
   Device* host() const;
 
   const Options options_;

@@ -21,7 +21,8 @@ class KeptPlans {
  public:
   using IsFrozen = std::function<bool(const Node& variable)>;
 
-  // Which variables the sessions freeze; null before the first call of SetFrozen().
+  // Returns the predicate that tells which variables the sessions freeze; null before the first
+  // call of SetFrozen().
   std::shared_ptr<const IsFrozen> frozen() const;
   void SetFrozen(std::shared_ptr<const IsFrozen> frozen);
 
@@ -47,7 +48,8 @@ absl::StatusOr<Plan> FindOrMakePlan(const std::string& key, const PlanOptions& o
 // Keeps a plan, which has been compiled and is not needed any more, if `options.reuse` says so.
 void KeepPlan(const std::string& key, const PlanOptions& options, Plan plan);
 
-// What a run's or function's plan is kept under, for sessions with these options.
+// Returns the key under which the plan of a run or a function is kept, for sessions with these
+// options.
 std::string PlanKey(absl::string_view what, const PlanOptions& options);
 
 }  // namespace tessera

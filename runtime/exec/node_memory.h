@@ -14,8 +14,8 @@ namespace tessera {
 inline constexpr absl::string_view kOnHost = "_on_host";
 bool IsOnHost(const Node& node);
 
-// Where the arguments and results of a graph lie: those of a session's run in host memory, those of
-// a function where the caller's device keeps values of their dtype.
+// The memory kinds of a graph's arguments and results: those of a session's run in host memory,
+// those of a function where the caller's device keeps values of their dtype.
 struct BoundaryMemory {
   bool args_on_host = true;
   bool results_on_host = true;

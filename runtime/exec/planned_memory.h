@@ -16,7 +16,7 @@ namespace tessera {
 // thread, even after the run; then they keep the block, and the next run gets another one.
 class PlannedMemory final : public OutputMemory {
  public:
-  // What happens to the block between two runs.
+  // The fate of the block between two runs.
   enum class Idle {
     kGiveBack,  // only a small block is kept, so that no memory is held between requests
     kKeep,      // the next run comes at once, as in training

@@ -1,4 +1,4 @@
-// From a graph to a plan: what runs on which device.
+// The planner: turns a graph into a plan, which says what runs on which device.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace tessera {
 
 class KeptPlans;  // runtime/exec/kept_plans.h
 
-// What a plan is made of: a graph whose arguments and results are `_Arg` and `_Retval` nodes, as
+// The input of the planner: a graph whose arguments and results are `_Arg` and `_Retval` nodes, as
 // Prune() and FunctionLibrary::Instantiate() give it.
 struct PlanInput {
   std::unique_ptr<Graph> graph;
@@ -42,7 +42,8 @@ struct Plan {
   };
   std::vector<Part> parts;
   BoundaryMemory boundary;
-  // Of the graph that was planned: its functions, and what goes in and comes out.
+  // The functions of the graph that was planned, the types of its arguments, and the number of its
+  // results.
   std::shared_ptr<const FunctionLibrary> library;
   std::vector<DType> arg_types;
   int num_results = 0;
@@ -62,8 +63,8 @@ struct PlanReuse {
 using ResourcePlaces = std::map<std::string, std::string>;
 
 struct PlanOptions {
-  // Where nodes may go; a node that asks for no device goes to the first that has a kernel for it.
-  // There is a CPU among them. They outlive the plan.
+  // The devices to which nodes may go; a node that asks for no device goes to the first that has a
+  // kernel for it. There is a CPU among them. They outlive the plan.
   std::vector<Device*> devices;
   bool allow_soft_placement = true;
   bool log_device_placement = false;
@@ -81,7 +82,7 @@ struct PlanOptions {
   bool results_on_host = false;
   // Plans to use again, and to keep; null: none. Only for sessions of a single CPU.
   PlanReuse* reuse = nullptr;
-  // Where resources live; others are placed by each plan for itself. Null: all others.
+  // The devices of resources; others are placed by each plan for itself. Null: all others.
   std::shared_ptr<const ResourcePlaces> resource_places;
 
   // A single device that takes whatever asks for another needs no placement.

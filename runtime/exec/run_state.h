@@ -1,4 +1,4 @@
-// What both executors do before and after a kernel.
+// The steps that both executors take before and after a kernel.
 #pragma once
 
 #include <utility>
@@ -29,8 +29,8 @@ inline absl::Status CheckGoingOn(const StepContext& step) {
 // Ends a step that has failed: wakes the kernels that wait, and aborts the rendezvous with `error`.
 void FailStep(StepContext& step, const absl::Status& error);
 
-// Of the errors in which the parts of a step end: keeps the first in *first, but for CANCELLED,
-// with which the others end once one has failed.
+// Combines the errors in which the parts of a step end: keeps the first in *first, but for
+// CANCELLED, with which the others end once one has failed.
 inline void AddError(const absl::Status& error, absl::Status* first) {
   if (first->ok() || (absl::IsCancelled(*first) && !absl::IsCancelled(error))) *first = error;
 }

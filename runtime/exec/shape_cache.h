@@ -1,4 +1,4 @@
-// What is made for the shapes of a program's arguments.
+// A cache of what an executor makes for the shapes of a program's arguments.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What ran in a step, when, and for how long.
+// Statistics of a step: which nodes ran, when, and for how long.
 #pragma once
 
 #include <cstdint>

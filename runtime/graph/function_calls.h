@@ -13,8 +13,8 @@ struct FunctionCalls {
   bool is_loop = false;                // results become arguments again
 };
 
-// Of a node whose op is a function of the graph's library, or one that is declared to call
-// functions (see OpTrait::kCallsFunctions).
+// Returns the calls of a node whose op is a function of the graph's library, or one that is
+// declared to call functions (see OpTrait::kCallsFunctions).
 FunctionCalls CallsOf(const Graph& graph, const Node& node);
 
 }  // namespace tessera

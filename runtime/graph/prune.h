@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-// What a run feeds, fetches and targets. Feeds and fetches are names of tensors ("node:index"),
-// targets are names of nodes. The session caches compiled steps by their signature.
+// The signature of a run: what it feeds, fetches and targets. Feeds and fetches are names of
+// tensors ("node:index"), targets are names of nodes. The session caches compiled steps by their
+// signature.
 struct RunSignature {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;

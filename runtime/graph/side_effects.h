@@ -1,4 +1,5 @@
-// Which nodes do more than compute outputs, by the traits of their ops (framework/op_traits.h).
+// Tells which nodes do more than compute outputs, by the traits of their ops
+// (framework/op_traits.h).
 #pragma once
 
 #include "runtime/graph/graph.h"

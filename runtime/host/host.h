@@ -60,7 +60,8 @@ class Host {
   // One slot for each core, for the runs of the calling thread: those of yielding work are apart,
   // so that others do not wait for one that a run of low priority has.
   RunSlots& run_slots() { return Yields() ? yielding_slots_ : run_slots_; }
-  // Whose runs compete for slots and threads: one share for each model, by its name.
+  // Returns the shares between which slots and threads are divided: one share for each model, by
+  // its name.
   Shares& shares() { return shares_; }
   // To be told of each request.
   Pacer& pacer() { return pacer_; }

@@ -43,7 +43,7 @@ class Share {
   std::atomic<int> weight_{1};
   mutable std::atomic<int> under_way_{0};
   mutable std::atomic<int64_t> last_run_{std::numeric_limits<int64_t>::min() / 2};
-  // What GivesWay() last found, and when.
+  // The last result of GivesWay(), and its time.
   mutable std::atomic<bool> gives_way_{false};
   mutable std::atomic<int64_t> looked_{std::numeric_limits<int64_t>::min() / 2};
 };

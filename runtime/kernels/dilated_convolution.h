@@ -23,7 +23,7 @@
 
 namespace tessera {
 
-// Which dimension of a tensor has which role. For a filter, `batch` is its output feature.
+// The roles of a tensor's dimensions. For a filter, `batch` is its output feature.
 struct ConvolutionLayout {
   int64_t batch = 0, feature = 1;
   std::vector<int64_t> spatial;

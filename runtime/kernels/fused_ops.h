@@ -1,4 +1,4 @@
-// What fused products and convolutions share: their post-ops, and the tensors that these read.
+// Common parts of fused products and convolutions: their post-ops, and the tensors that these read.
 #pragma once
 
 #include <limits>

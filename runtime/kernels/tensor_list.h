@@ -36,8 +36,8 @@ class TensorList : public VariantValue, public TensorHolder {
   absl::Status CheckFits(const Tensor& tensor) const;
   // Errors: INVALID_ARGUMENT unless 0 <= index < size().
   absl::Status CheckIndex(int64_t index) const;
-  // What is known of the elements' shape: from the list, `hint`, and the elements.
-  // Errors: INVALID_ARGUMENT if they clash.
+  // Returns what is known of the elements' shape: from the list, `hint`, and the elements. Errors:
+  // INVALID_ARGUMENT if they clash.
   absl::StatusOr<PartialShape> InferShape(const PartialShape& hint) const;
 
   DType element_dtype;
@@ -49,7 +49,7 @@ class TensorList : public VariantValue, public TensorHolder {
 // The list in a scalar variant tensor, decoded if it came in a proto.
 // Errors: INVALID_ARGUMENT if there is none.
 absl::StatusOr<std::shared_ptr<const TensorList>> GetTensorList(const Variant& variant);
-// That of input i. As above, and INVALID_ARGUMENT unless the input is a scalar.
+// Returns the list at input i. Errors: as above, and INVALID_ARGUMENT unless the input is a scalar.
 absl::StatusOr<std::shared_ptr<const TensorList>> TensorListInput(const KernelContext& ctx, int i);
 
 // Input i as a list to change: the list itself if nobody else holds it, else a copy. Put it back

@@ -1,4 +1,4 @@
-// What a tensor says as the condition of If and While.
+// The truth of a tensor as the condition of If and While.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,5 +1,5 @@
-// What every kernel that writes into a variable does first, whether it holds a reference (v1) or a
-// handle.
+// The first steps of every kernel that writes into a variable, whether it holds a reference (v1) or
+// a handle.
 //
 //   ASSIGN_OR_RETURN(IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
 //   RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) { ... value.flat<T>() ...

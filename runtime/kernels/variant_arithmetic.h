@@ -1,4 +1,4 @@
-// What gradients do with variants: zeros of the same form, and sums.
+// Arithmetic of variants for gradients: zeros of the same form, and sums.
 #pragma once
 
 #include "absl/status/statusor.h"

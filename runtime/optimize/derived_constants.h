@@ -72,7 +72,7 @@ class DerivedConstants : public Resource {
   struct Variable {
     std::string container, type_name, name;
   };
-  // What makes one or more values: a variable, or a computation.
+  // A step that makes one or more values: a variable, or a computation.
   struct Step {
     Variable variable;
     Compute compute;  // null: the variable's value

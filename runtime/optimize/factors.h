@@ -13,7 +13,7 @@ struct Factors {
   double scale = 1;
   std::vector<Endpoint> factors;
 };
-// What `value` is as a product of a constant and other values, through nested Mul, Neg, and
+// Returns `value` as a product of a constant and other values, through nested Mul, Neg, and
 // division by a constant. A value that is none of these is its own only factor.
 Factors FactorsOf(const Endpoint& value);
 

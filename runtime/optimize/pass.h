@@ -27,7 +27,7 @@ struct OptimizationItem {
   // Threads for arithmetic on large constants. If null, the calling thread does all of it.
   ThreadPool* pool = nullptr;
 
-  // Where the values of variables are. If null, no variable is frozen.
+  // The resources that hold the values of variables. If null, no variable is frozen.
   ResourceManager* resources = nullptr;
   // Returns whether the value of a VarHandleOp, VariableV2 or Variable node will never change
   // again, because no signature and no function of the model can write it. If null, no variable is

@@ -29,10 +29,10 @@ struct SequenceLoop {
   // The loop variables that are nothing of what follows, invariants, or counters.
   std::vector<int> states;
 
-  // What the loop reads: a tensor of the graph, and element `time` of it in the body.
+  // The input of the loop: a tensor of the graph, and element `time` of it in the body.
   Endpoint sequence, element;
-  // What the loop writes: the loop variable, -1 if there is none; the value, in the body; the size
-  // of the list, in the graph; and whether each step writes to element 0.
+  // The output of the loop: the loop variable, -1 if there is none; the value, in the body; the
+  // size of the list, in the graph; and whether each step writes to element 0.
   int output = -1;
   Endpoint written, size;
   bool last_only = false;

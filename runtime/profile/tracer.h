@@ -42,7 +42,7 @@ struct TraceEvent {
   std::vector<std::pair<const char*, std::string>> arguments;  // the names are not owned
 };
 
-// What was recorded between a start and a stop.
+// The events that were recorded between a start and a stop.
 struct Trace {
   int64_t start = 0;
   int64_t end = 0;

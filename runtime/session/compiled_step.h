@@ -59,11 +59,11 @@ class CompiledStep final : public Callable, public FeedUploader, public PlacedRu
 // INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
 absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
 
-// What PlanAndCompile() makes.
+// The result of PlanAndCompile().
 struct PlannedExecutor {
   std::unique_ptr<Executor> executor;
   std::vector<Device*> devices;  // those with streams that take part
-  // By the index of an argument: the device to which it is copied before anybody reads it.
+  // For each argument, by its index, the device to which it is copied before anybody reads it.
   std::vector<Device*> arg_readers;
   RunPlacement placement;
   bool shares_state = false;  // SharesState()

@@ -1,4 +1,4 @@
-// What the stages of loading a model are, and how long each takes.
+// The stages of loading a model, and how long each takes.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using LoadStages = std::vector<std::pair<std::string, absl::Duration>>;
 class StageTimer {
  public:
   explicit StageTimer(LoadStages* stages) : stages_(*stages) {}
-  // What happened since the last call was `stage`, or more of it.
+  // Notes that the time since the last call was spent in `stage`.
   void End(absl::string_view stage) {
     const absl::Time now = absl::Now();
     auto found = std::find_if(stages_.begin(), stages_.end(),

@@ -1,4 +1,4 @@
-// Which devices execute the ops of a run.
+// The devices that execute the ops of a run.
 #pragma once
 
 #include <map>

@@ -49,7 +49,7 @@ struct SavedModelBundle {
   std::unique_ptr<Session> session;
   std::map<std::string, Signature> signatures;
   std::shared_ptr<const tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
-  // What it shares with other bundles; null for a bundle that was not loaded from files.
+  // The graph that it shares with other bundles; null for a bundle that was not loaded from files.
   std::shared_ptr<const SavedModelGraph> graph;
   // The stages of loading and their durations: "read" and "import" if the graph was imported for
   // this bundle; "restore_graph", "init_graph" (which are TensorFlow's names) and "freeze" where

@@ -46,7 +46,7 @@ struct Signature {
   RunSignature Run() const;
 };
 
-// What sessions with different weights share. Immutable and thread-safe.
+// The state that sessions with different weights share. Immutable and thread-safe.
 struct SavedModelGraph {
   std::string directory;  // the SavedModel's own; has the assets
   std::shared_ptr<const tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
@@ -59,7 +59,7 @@ struct SavedModelGraph {
   // The object graph of its own variables, serialised. Empty for a name-based checkpoint, for one
   // that cannot be read, and for a model without variables.
   std::string object_graph;
-  // What sessions on `graph` have planned for the signatures. Never null.
+  // The plans that sessions on `graph` have made for the signatures. Never null.
   std::shared_ptr<KeptPlans> plans;
 };
 

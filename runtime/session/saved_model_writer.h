@@ -28,11 +28,11 @@ struct ExportedAsset {
   std::string tensor;  // string constant "node:0" that is fed with the path when the init op runs
 };
 
-// What a meta graph tells besides its graph.
+// The contents of a meta graph besides its graph.
 struct MetaGraphContents {
   std::vector<ExportedVariable> variables;  // those that checkpoints have
-  // By key. Of a signature: tensor_name, dtype and shape of inputs and outputs, and method_name,
-  // which is that of predict if empty.
+  // The signatures by their keys. Each has tensor_name, dtype and shape of inputs and outputs, and
+  // method_name, which is that of predict if empty.
   std::map<std::string, Signature> signatures;
   std::set<std::string> tags = {"serve"};
   std::string init_node;  // run after the variables are restored: tables, ...; may be empty

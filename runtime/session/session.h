@@ -35,8 +35,8 @@ struct SessionOptions {
   std::shared_ptr<Host> host;
   int intra_op_threads = 0;
   int inter_op_threads = 0;
-  // Whose the session's runs are where they compete with others for the host's slots (RunSlots). It
-  // must outlive the session's runs. Null: nobody's.
+  // The share to which the session's runs belong where they compete with others for the host's
+  // slots (RunSlots). It must outlive the session's runs. Null: nobody's.
   const Share* share = nullptr;
   // The timeout of runs that do not set one.
   absl::Duration default_timeout = absl::InfiniteDuration();
@@ -67,8 +67,8 @@ struct RunOptions {
   bool run_on_caller = true;
   // Cancels the run when the caller cancels it. May be null.
   CancellationManager* cancellation = nullptr;
-  // Where a callable that lets runs wait for each other notes how long this one waited before it
-  // began. Null: nowhere.
+  // If not null, a callable that lets runs wait for each other notes here how long this one waited
+  // before it began.
   absl::Duration* queued = nullptr;
 };
 

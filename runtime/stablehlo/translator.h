@@ -35,7 +35,7 @@ struct Value {
   bool is_broadcast() const { return !shape.empty(); }
 };
 
-// Where the functions go that loops, branches and reducers call.
+// The destination of the functions that loops, branches and reducers call.
 struct FunctionOutput {
   tensorflow::FunctionDefLibrary* library = nullptr;
   std::string prefix;  // of the names of new functions

@@ -56,7 +56,7 @@ class AdmissionControl {
   Timer timer_;
   mutable absl::Mutex mu_;
   LimitsConfigs configs_ ABSL_GUARDED_BY(mu_);
-  // Of each model that ever had limits, because requests may still be under way.
+  // The admissions of all models that ever had limits, because requests may still be under way.
   std::map<std::string, std::unique_ptr<ModelAdmission>, std::less<>> all_ ABSL_GUARDED_BY(mu_);
   RcuPointer<ByName> limited_;  // those that have limits now
   std::atomic<bool> any_{false};

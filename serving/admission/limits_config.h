@@ -16,7 +16,7 @@ using LimitsConfigs = std::map<std::string, LimitsConfig, std::less<>>;
 // The value of max_queue where it is unset.
 inline constexpr int64_t kDefaultMaxQueue = 100;
 
-// What is wrong with a block, and the field that it is about.
+// An error in a block, with the field that it is about.
 struct LimitsConfigError {
   std::string field;
   std::string message;  // a sentence without the field's name: "is 0; it must be at least 1"

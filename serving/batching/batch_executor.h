@@ -29,7 +29,7 @@ class BatchExecutor {
     // Like merged parts: it is padded to an allowed size, and its outputs must have as many rows as
     // its inputs.
     kLikeMerged,
-    // As without batching, whatever the shapes of its outputs are.
+    // The part runs as without batching, whatever the shapes of its outputs are.
     kUnchanged,
   };
 
@@ -45,7 +45,8 @@ class BatchExecutor {
   void Execute(absl::Time now, Batch* batch) const;
 
   const Callable& callable() const { return *callable_; }
-  // What runs have cost so far, if the options say that it is measured. May be told of other runs.
+  // Returns the costs of runs so far, if the options say that it is measured. May be told of other
+  // runs.
   CostCurve& cost() const { return cost_; }
 
  private:

@@ -26,8 +26,8 @@ class VersionBatchMetrics;
 // preferred_batch_size} by version. Thread-safe. Valid as long as the registry.
 class BatchMetrics {
  public:
-  // As in TensorFlow Serving, its numbers and histograms of sizes are on the page after their first
-  // use only.
+  // Registers the metrics. Numbers and histograms of sizes are on the page after their first use
+  // only, as in TensorFlow Serving.
   explicit BatchMetrics(MetricsRegistry* registry);
 
  private:

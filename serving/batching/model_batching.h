@@ -19,7 +19,7 @@
 
 namespace tessera::serving {
 
-// What becomes of requests that cannot be batched.
+// The treatment of requests that cannot be batched.
 enum class BatchingRules {
   // They are refused, as by TensorFlow Serving: requests with an input without a first dimension,
   // with first dimensions that differ, or with more rows than a batch.

@@ -75,10 +75,9 @@ class ExitLimit {
 };
 
 // Turns signals into calls of the server: SIGHUP into ReopenLogs() and ReloadModels(), the others
-// into Stop(). The
-// calls run on a thread of their own and not in a signal handler, so that they may take locks.
-// After Stop() the process must end within `limit`. As long as there is no server to stop, reading
-// its settings may hang: the process then ends at once, and in good order.
+// into Stop(). The calls run on a thread of their own and not in a signal handler, so that they may
+// take locks. After Stop() the process must end within `limit`. As long as there is no server to
+// stop, reading its settings may hang: the process then ends at once, and in good order.
 class SignalWatcher {
  public:
   // Must be made before other threads start, because it blocks the signals in all later threads.

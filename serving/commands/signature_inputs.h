@@ -22,7 +22,7 @@ struct InputFlags {
   void AddTo(FlagParser* flags);
 };
 
-// What a caller must know of a signature to make a request.
+// The facts of a signature that a caller needs for a request.
 struct SignatureInputs {
   std::string signature_name;
   std::map<std::string, TensorInfo> inputs;  // by name

@@ -1,4 +1,4 @@
-// What `tessera serve` says of arguments that it passes over.
+// The messages of `tessera serve` about arguments that it passes over.
 #pragma once
 
 #include <string>

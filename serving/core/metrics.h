@@ -73,7 +73,7 @@ struct MetricSample {
   prometheus::ClientMetric::Histogram histogram = {};  // of a histogram
 };
 
-// What the metrics of one name have in common.
+// The declaration that the metrics of one name share.
 struct MetricDeclaration {
   prometheus::Registry* registry;
   std::string name;                 // as printed

@@ -36,7 +36,7 @@ class Timer {
 
   absl::Mutex mu_;
   absl::CondVar earliest_changed_;
-  // By time, and then in order of the calls.
+  // The callbacks by time, and then in order of the calls.
   absl::btree_map<std::pair<absl::Time, Token>, std::function<void()>> closures_
       ABSL_GUARDED_BY(mu_);
   Token next_ ABSL_GUARDED_BY(mu_) = 0;

@@ -8,7 +8,7 @@
 
 namespace tessera::serving {
 
-// What the policy sees of one version.
+// The state of one version, as the policy sees it.
 struct VersionSnapshot {
   enum class State { kNew, kLoading, kReady, kUnloading, kEnded };
   int64_t version = 0;

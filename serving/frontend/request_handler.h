@@ -39,7 +39,7 @@ namespace tessera::serving {
 
 class ServedModels;
 
-// Where requests are written to, each null if there is none.
+// The logs to which requests are written, each null if there is none.
 struct RequestLogging {
   const RequestLog* requests = nullptr;  // a sample of those that were answered
   AccessLog* access = nullptr;           // a line for each that ended
@@ -148,7 +148,8 @@ class RequestHandler {
     return admission_ == nullptr ? nullptr : admission_->ShareOf(model_name);
   }
 
-  // Where front ends note each request that ends, whatever it asked for. The latter may be null.
+  // Front ends note each request that ends in these logs, whatever it asked for. The latter may be
+  // null.
   FailureLog& failures() const { return failure_log_; }
   AccessLog* access_log() const { return logs_.access; }
 

@@ -27,7 +27,7 @@ namespace tessera::serving {
 class LogWriter {
  public:
   struct Options {
-    // What messages call the log: "the access log".
+    // The name of the log in messages: "the access log".
     std::string name;
     // The most bytes of records that wait or are being written.
     int64_t max_queued_bytes = int64_t{16} << 20;

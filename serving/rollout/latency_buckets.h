@@ -10,7 +10,8 @@
 
 namespace tessera::serving {
 
-// From 1.024 us to 137 s. What is shorter or longer counts in the first or last bucket.
+// The buckets reach from 1.024 us to 137 s. Shorter and longer latencies count in the first or last
+// bucket.
 inline constexpr int kNumLatencyBuckets = 27 * 64;
 
 // Returns the index of the bucket that a latency belongs to.

@@ -53,8 +53,8 @@ class Mirror {
     // The most copies that wait, and the bytes that they hold.
     int64_t max_requests = 256;
     int64_t max_bytes = int64_t{64} << 20;
-    // Where copies are counted by what became of them: compared, failed or dropped. May be null.
-    // Must outlive the mirror.
+    // The metrics in which copies are counted by their outcome: compared, failed or dropped. May be
+    // null. Must outlive the mirror.
     MetricsRegistry* metrics = nullptr;
     // A run that takes longer is cancelled, and counts as dropped: it may be slow only because it
     // yields.

@@ -45,13 +45,13 @@ class Rollout {
  public:
   static constexpr absl::Duration kMemoryRetryInterval = absl::Minutes(1);
 
-  // What was measured of both versions, and what follows from that.
+  // The measurements of both versions, and the judgement that follows from them.
   struct Evidence {
     VersionMeasures live;
     VersionMeasures candidate;
     Verdict verdict;
   };
-  // Who answers the requests that name neither a version nor a label.
+  // The versions that answer requests which name neither a version nor a label.
   struct Route {
     int64_t stable = 0;     // 0: there is no version
     int64_t candidate = 0;  // 0: none is loaded
@@ -59,7 +59,7 @@ class Rollout {
   };
   enum class Start {
     kFromSaved,
-    // What was saved is lost. The second highest version on disk counts as stable, so that the
+    // The saved state is lost. The second highest version on disk counts as stable, so that the
     // highest one is tried again, whatever came of it before.
     kCautious,
   };

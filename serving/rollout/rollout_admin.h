@@ -21,7 +21,7 @@ class RolloutAdmin {
  public:
   virtual ~RolloutAdmin() = default;
 
-  // By model name.
+  // Returns the status of each rollout, by model name.
   virtual std::vector<RolloutStatus> Statuses() const = 0;
   virtual absl::StatusOr<RolloutStatus> StatusOf(absl::string_view model) const = 0;
 

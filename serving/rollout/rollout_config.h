@@ -13,7 +13,7 @@ namespace tessera::serving {
 // The blocks `rollout` of models by their names.
 using RolloutConfigs = std::map<std::string, RolloutConfig, std::less<>>;
 
-// What is wrong with a block, and the field that it is about: "steps[1].share_percent".
+// An error in a block, with the field that it is about: "steps[1].share_percent".
 struct RolloutConfigError {
   std::string field;
   std::string message;  // a sentence without the field's name: "must be above 10, ..."

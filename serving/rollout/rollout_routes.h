@@ -28,13 +28,13 @@ class RolloutRoutes : public TrafficRouter {
     std::string sticky_key;
     double mirror_percent = 0;
     bool retries_on_stable = false;  // whether the stable version is asked what others failed
-    // What the answers of both are recorded in. Null while nothing is tried.
+    // The measurers that record the answers of both versions. Null while nothing is tried.
     std::shared_ptr<VersionMeasurer> live;
     std::shared_ptr<VersionMeasurer> tried;
 
     friend bool operator==(const Route&, const Route&) = default;
   };
-  // By model. Models that are left out have no rollout.
+  // The routes by model. Models that are left out have no rollout.
   using Table = absl::flat_hash_map<std::string, Route, NameHash, std::equal_to<>>;
 
   // Gives the mirror that asks candidates what the stable version was asked. Without one, nothing

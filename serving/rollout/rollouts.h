@@ -43,7 +43,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   struct Options {
     // They have passed CheckRolloutConfig(). Without any, all models have no rollout.
     RolloutConfigs configs;
-    // Where rollouts are kept over a restart. Empty: they are not.
+    // The file in which rollouts are kept over a restart. Empty: they are not kept.
     std::string state_file;
     // How often candidates are judged.
     absl::Duration judge_interval = absl::Milliseconds(100);
@@ -92,7 +92,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   }
 
  private:
-  // What was told of a model, with a rollout or without one.
+  // The versions that were told of a model, with a rollout or without one.
   struct Told {
     std::map<int64_t, ServableData<std::string>> versions;  // by the source, the last time
     std::map<int64_t, ServableState> states;                // by the manager, of those in memory
@@ -153,7 +153,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   Rollout::Start start_ ABSL_GUARDED_BY(mu_) = Rollout::Start::kFromSaved;
   Models models_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, Told, std::less<>> told_ ABSL_GUARDED_BY(mu_);
-  // What the state file holds of all models, configured or not. Read for the first rollout.
+  // The contents of the state file for all models, configured or not. Read for the first rollout.
   std::optional<RolloutState> state_ ABSL_GUARDED_BY(mu_);
   bool state_changed_ ABSL_GUARDED_BY(mu_) = false;
 

@@ -1,6 +1,6 @@
-// Which requests belong to a share of the traffic. Each request has a position in [0, 1), and the
-// share p has those below p. A client with a key keeps its position, so it stays in the share as
-// that grows.
+// Decides which requests belong to a share of the traffic. Each request has a position in [0, 1),
+// and the share p has those below p. A client with a key keeps its position, so it stays in the
+// share as that grows.
 #pragma once
 
 #include "absl/strings/string_view.h"

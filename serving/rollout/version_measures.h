@@ -46,7 +46,7 @@ class VersionMeasurer {
   // A mirrored request that the candidate was not asked, or did not answer in time.
   void RecordDropped(absl::Time now);
 
-  // What was measured in the window that ends now. Takes some 20 us on two cores.
+  // Returns the measurements of the window that ends now. Takes some 20 us on two cores.
   VersionMeasures Measures(absl::Time now) const;
   // Forgets all, because the candidate is another one or a step begins.
   void Reset();

@@ -42,7 +42,7 @@ struct CallOptions {
   absl::Time deadline = absl::InfiniteFuture();
   // Lets the caller cancel the run. Null: the call cannot be cancelled.
   CancellationManager* cancellation = nullptr;
-  // Where the servable notes when the run began and ended. Null: nowhere.
+  // If not null, the servable notes here when the run began and ended.
   RequestTimes* times = nullptr;
   // Whether the inputs may be kept as a sample of the model's requests.
   bool may_be_sampled = true;

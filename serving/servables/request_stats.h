@@ -44,8 +44,8 @@ inline constexpr std::array<absl::string_view, 5> kPhaseNames = {"decode", "wait
 
 class RequestCell;
 
-// What the front end, the servable and batching note of one request on its way. Used by one thread
-// at a time.
+// The time stamps and counts that the front end, the servable and batching note of one request.
+// Used by one thread at a time.
 struct RequestTimes {
   absl::Time arrived;  // when it had been read from its connection
   // For a thread, and for a candidate whose error the client does not get.

@@ -74,8 +74,8 @@ class Servable {
   Servable& operator=(const Servable&) = delete;
 
   const ModelInfo& info() const { return info_; }
-  // What requests to this version took. Front ends record it; a servable notes in
-  // CallOptions::times, if it can, when the run of a request began and ended.
+  // Returns the statistics of the requests to this version. Front ends record them; a servable
+  // notes in CallOptions::times, if it can, when the run of a request began and ended.
   RequestStats& request_stats() const { return request_stats_; }
 
   // Errors, in the order of the checks: FAILED_PRECONDITION for an unknown signature; INTERNAL for

@@ -54,7 +54,7 @@ class ServedModels {
     // The platforms that the server has, by name. The factory of a platform makes the loader of a
     // version from its directory. The loader's servable must be a `const Servable`.
     std::map<std::string, LoaderFactory> platforms;
-    // Where versions are counted. May be null. Must outlive this object.
+    // The metrics in which versions are counted. May be null. Must outlive this object.
     MetricsRegistry* metrics = nullptr;
     // Called with each configuration that is applied, before its new models load, while no other is
     // applied. May be null.

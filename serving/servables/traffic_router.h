@@ -47,8 +47,8 @@ class TrafficRouter {
   virtual std::optional<int64_t> VersionOfLabel(absl::string_view model,
                                                 absl::string_view label) const = 0;
 
-  // What Observe() is to be told of a version's answers, so that the caller takes that trouble only
-  // where somebody looks at them.
+  // The part of a version's answers that Observe() is to be told, so that the caller takes that
+  // trouble only where somebody looks at them.
   enum class Interest {
     kNone,              // nothing; so for models without a rollout
     kAnswers,           // how requests were answered

@@ -1,4 +1,4 @@
-// What `tessera serve --check-config` looks at beyond the options and the files that they name.
+// The checks of `tessera serve --check-config` beyond the options and the files that they name.
 #pragma once
 
 #include "serving/server/config_report.h"

@@ -17,7 +17,7 @@
 
 namespace tessera::serving {
 
-// Where a setting stands. What is not known is empty or 0.
+// The place of a setting. Unknown parts are empty or 0.
 struct ConfigPlace {
   std::string file;  // empty: the command line, or the file of --config
   int line = 0;      // from 1

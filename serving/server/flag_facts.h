@@ -1,4 +1,4 @@
-// What `tessera serve --help=FLAG` tells of a flag beside its help.
+// The facts about a flag that `tessera serve --help=FLAG` prints beside its help.
 #pragma once
 
 #include <string>

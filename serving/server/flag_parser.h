@@ -38,7 +38,7 @@ class FlagParser {
     Variable variable;
     std::string default_value;  // as Usage() writes it
     std::string help;
-    // What help shows in the place of the value: "FILE", "HOST:PORT", or "a|b" for a choice.
+    // The placeholder that help shows for the value: "FILE", "HOST:PORT", or "a|b" for a choice.
     std::string value_name;
     std::string group;  // the heading under which help lists it; empty: "Flags"
     // Not a flag of the program that this one stands in for.

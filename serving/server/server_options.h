@@ -115,7 +115,7 @@ struct ServerOptions {
   bool print_config = false;
   bool json = false;
 
-  // From the YAML file. Each replaces the text proto file of its flag.
+  // The settings from the YAML file. Each replaces the text proto file of its flag.
   std::optional<tensorflow::serving::ModelServerConfig> models;
   // The blocks `rollout` of these models, by their names. No flag names a file of them.
   RolloutConfigs rollouts;
@@ -124,7 +124,8 @@ struct ServerOptions {
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;
-  // From the platform configuration. Replaces tensorflow_session_config_file.
+  // The session options from the platform configuration. They replace
+  // tensorflow_session_config_file.
   std::optional<tensorflow::ConfigProto> session_config;
 
   // Adds the flags to a parser. They write into this object, which must outlive the parser.

@@ -51,7 +51,7 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
 // default in the result.
 ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report);
 
-// What can be read again while a server runs.
+// The settings that can be read again while a server runs.
 struct ModelSettings {
   tensorflow::serving::ModelServerConfig models;
   RolloutConfigs rollouts;

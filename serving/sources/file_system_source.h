@@ -101,7 +101,7 @@ class FileSystemSource : public Source<std::string> {
   // no longer among them has no aspired versions any more.
   void SetServables(std::vector<MonitoredServable> servables);
 
-  // What the last scan saw of a servable.
+  // The state of a servable at the last scan.
   struct Outlook {
     // Versions that are on their way: they are taken once they are complete. Without those that
     // lack their marker file, which may never get it.

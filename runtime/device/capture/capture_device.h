@@ -25,7 +25,7 @@ class CaptureDevice final : public Device, public RunValues, private RegionSourc
   ~CaptureDevice() override;
 
   std::string description() const override { return device_.description(); }
-  // Of the memory that the capture holds.
+  // Returns the statistics of the memory that the capture holds.
   DeviceStats stats() const override { return memory_->stats(); }
 
   absl::StatusOr<Tensor> AddRunValue(DType dtype, const Shape& shape, Make make) override;

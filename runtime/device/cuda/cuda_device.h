@@ -59,7 +59,7 @@ class CudaDevice final : public Device,
                                                           std::shared_ptr<CudaGpu> gpu);
   ~CudaDevice() override;
 
-  // Of the GPU: all sessions together.
+  // Returns the statistics of the GPU, for all sessions together.
   DeviceStats stats() const override { return gpu_->memory().stats(); }
   std::string description() const override { return gpu_->description(); }
   // Every device on a GPU learns of the loss from the first whose work fails.

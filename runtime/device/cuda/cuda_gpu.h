@@ -1,4 +1,4 @@
-// What the sessions of the process share of one GPU.
+// The state of one GPU that all sessions of the process share.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -78,7 +78,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   std::unique_ptr<PinnedRegions> pinned_regions_;
   std::unique_ptr<BfcAllocator> pinned_;
   int pinned_stream_ = 0;
-  // Its callbacks hold the last shares in buffers.
+  // The callbacks of the events hold the last references to buffers.
   std::unique_ptr<EventManager> events_;
 };
 

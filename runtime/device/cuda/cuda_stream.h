@@ -112,14 +112,14 @@ class CudaStream final : public Stream {
   // Makes the handles that `other` has, which a library may refuse to do during a capture.
   absl::Status MakeHandlesOf(CudaStream& other);
 
-  // What was captured, and the host memory that it reads.
+  // A captured graph, and the host memory that it reads.
   struct Captured {
     cudaGraph_t graph = nullptr;  // the caller's to destroy
     std::vector<Tensor> held;
   };
-  // From here until EndCapture() the stream keeps what is enqueued, as WorkCapture says. Both are
-  // called in turn, by one thread that has the stream for itself. Errors: FAILED_PRECONDITION for
-  // work that cannot be captured; those of CUDA.
+  // Begins a capture: until EndCapture() the stream records the work that is enqueued instead of
+  // running it (see WorkCapture). Both are called in turn, by one thread that has the stream for
+  // itself. Errors: FAILED_PRECONDITION for work that cannot be captured; those of CUDA.
   absl::Status BeginCapture();
   absl::StatusOr<Captured> EndCapture();
 

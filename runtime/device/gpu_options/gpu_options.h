@@ -1,4 +1,4 @@
-// What the process takes of GPUs.
+// The options of the process for GPUs.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// As TensorFlow's GPUOptions say it.
+// The fields of TensorFlow's GPUOptions that have an effect here.
 struct GpuOptions {
   // The share of a GPU's memory that the process takes, up to 1; 0: all but a reserve for the
   // driver and its libraries.

@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-// What the calling thread allocates from a BfcAllocator during its life is held in the name of
+// Labels the allocations of the calling thread from a BfcAllocator during its lifetime with
 // `label`, such as that of the node whose kernel runs; the innermost one counts. The characters
 // must outlive it.
 class AllocationLabel {

@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-// Where an allocator gets its memory from, in large regions. Thread-safe.
+// The source from which an allocator gets its memory, in large regions. Thread-safe.
 class RegionSource {
  public:
   virtual ~RegionSource() = default;
@@ -61,7 +61,7 @@ class StreamOrder {
 // Thread-safe. All buffers must be released before this is destroyed; otherwise the process aborts.
 class BfcAllocator {
  public:
-  // Of chunks, and so of every buffer.
+  // The alignment of chunks, and so of every buffer.
   static constexpr size_t kAlignment = 256;
 
   struct Options {
@@ -107,7 +107,7 @@ class BfcAllocator {
 
   DeviceStats stats() const;
   size_t limit() const { return options_.limit; }
-  // What is taken from the source now.
+  // Returns the number of bytes that are taken from the source now.
   size_t region_bytes() const;
 
   // Aborts the process unless chunks, bins and counts fit together. For tests.

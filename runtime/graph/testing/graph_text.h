@@ -17,9 +17,9 @@
 //   float, int32, resource   a dtype             true, -3, 1.5, "text"    bool, int, float, string
 //   <2, ?>, <>, <*>          a shape; scalar;    @twice                   a function
 //                            of unknown rank     [float, int32], []       a list
-//   int32(7), float([1, 2])  a scalar; a vector  $T                       a function's own
-//   attribute,
-//                                                                         as in `def same(x: $T)`
+//   int32(7), float([1, 2])  a scalar; a vector  $T                       an attribute of the
+//                                                                         function, as in
+//                                                                         `def same(x: $T)`
 #pragma once
 
 #include "absl/strings/string_view.h"

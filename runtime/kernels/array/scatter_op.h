@@ -6,7 +6,8 @@
 
 namespace tessera {
 
-// From the last word of an op's name: "ResourceScatterNdAdd", "TensorScatterUpdate".
+// Reads the operation from the last word of an op's name: "ResourceScatterNdAdd",
+// "TensorScatterUpdate".
 ScatterOp ScatterOpFromName(absl::string_view op_name);
 
 }  // namespace tessera

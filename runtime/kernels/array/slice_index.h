@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// What the node's `bad_indices_policy` says, kError without one; records INVALID_ARGUMENT for an
+// Returns the node's `bad_indices_policy`, kError without one; records INVALID_ARGUMENT for an
 // unknown policy.
 BadIndices BadIndicesPolicy(const KernelBuild& build);
 

@@ -25,7 +25,7 @@ namespace tessera {
 
 struct Batch;
 
-// What one execution of a kernel brings to a batch.
+// The part of a batch that one execution of a kernel contributes.
 struct BatchTask {
   int64_t rows = 0;  // the first dimension of every input
   std::vector<Tensor> inputs;

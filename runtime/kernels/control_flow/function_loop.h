@@ -1,5 +1,5 @@
-// What kernels that call functions in a loop have in common: their loop variables, and calls that
-// may wait.
+// Common parts of kernels that call functions in a loop: their loop variables, and calls that may
+// wait.
 #pragma once
 
 #include <atomic>

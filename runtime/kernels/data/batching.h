@@ -1,4 +1,4 @@
-// From elements to batches.
+// Joins the elements of a dataset to batches.
 #pragma once
 
 #include <vector>

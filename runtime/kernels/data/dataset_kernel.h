@@ -1,4 +1,4 @@
-// What the kernels of datasets have in common.
+// The base class of the kernels of datasets.
 #pragma once
 
 #include <memory>

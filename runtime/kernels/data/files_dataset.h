@@ -16,7 +16,7 @@ namespace tessera {
 class FileElements {
  public:
   virtual ~FileElements() = default;
-  // As Iterator::Next(). After an error the file is left.
+  // Does what Iterator::Next() does. After an error the reader leaves the file.
   virtual absl::StatusOr<bool> Next(Element* element) = 0;
   // The position behind the last element, from which a new object can go on.
   virtual uint64_t position() const = 0;

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// What a variant tensor of an optional holds. Immutable.
+// The value of an optional in a variant tensor. Immutable.
 class OptionalValue : public VariantValue {
  public:
   explicit OptionalValue(absl::optional<Element> element) : element_(std::move(element)) {}

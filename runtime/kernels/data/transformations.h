@@ -17,7 +17,8 @@ absl::Status CheckParallelCalls(int64_t num_parallel_calls);
 // would only hold memory.
 int64_t UsefulCalls(const ThreadPool* pool, int64_t num_parallel_calls);
 
-// What a map does with an element, which it consumes. Thread-safe. OUT_OF_RANGE ends the dataset.
+// The function that a map applies to an element, which it consumes. Thread-safe. OUT_OF_RANGE ends
+// the dataset.
 using ElementFunction =
     std::function<absl::Status(StepContext& step, Element args, Element* results)>;
 // A call of a function of the graph.

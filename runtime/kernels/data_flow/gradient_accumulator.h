@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// What accumulators of dense and of sparse gradients have in common: a counter, and the number of
-// the step, which a gradient must not be older than. Thread-safe.
+// The base of the accumulators of dense and of sparse gradients: a counter, and the number of the
+// step, which a gradient must not be older than. Thread-safe.
 class GradientAccumulator : public BlockingResource {
  public:
   static constexpr absl::string_view kTypeName = "accumulator";

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// What a staging area may hold; 0 means any amount.
+// The limits of a staging area; 0 means any amount.
 struct StagingLimits {
   int64_t elements = 0;
   int64_t bytes = 0;

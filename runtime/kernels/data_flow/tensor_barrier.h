@@ -26,7 +26,7 @@ class TensorBarrier : public BlockingResource {
     std::vector<PartialShape> shapes;  // of the components, fully known
     Allocator* allocator = nullptr;    // of host memory for batches; must outlive them
   };
-  // What is taken.
+  // The elements that one call takes.
   struct Batch {
     Tensor indices;  // int64[n]: when the key came, counted from the lowest int64
     Tensor keys;     // string[n]

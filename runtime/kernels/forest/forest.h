@@ -97,7 +97,7 @@ struct Forest {
   ForestColumns columns;
   std::vector<Node> nodes;
   std::vector<Tree> trees;
-  // What nodes refer to. The first word of `bits` is for nodes that look up none.
+  // The bit sets that nodes refer to. The first word of `bits` is for nodes that look up none.
   std::vector<uint32_t> bits{0};
   std::vector<Test> tests;
   std::vector<Term> terms;

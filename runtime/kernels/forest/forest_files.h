@@ -54,7 +54,7 @@ class TreeNodeReader {
   std::string record_;
 };
 
-// What the folder says of a model beside its nodes.
+// The contents of a model's folder beside its nodes.
 struct ForestFiles {
   std::string prefix;  // the path of the folder and the first part of the names in it
   ygg::model::proto::AbstractModel model;

@@ -39,7 +39,7 @@ class ForestModel {
     kAverages,  // a leaf has a value for each sum
     kTurns,     // tree i adds to sum i modulo their number
   };
-  // What becomes of the sums.
+  // The function that is applied to the sums.
   enum class Link { kNone, kSigmoid, kSoftmax, kExponential };
 
   explicit ForestModel(ForestFiles files) : files_(std::move(files)) {}

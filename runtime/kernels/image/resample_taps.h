@@ -17,7 +17,7 @@ struct ResampleGrid {
 
   // Inputs an output.
   float Scale() const;
-  // Where output i lies between the inputs.
+  // Returns the position of output i between the inputs.
   float Position(int64_t i) const;
 };
 

@@ -1,4 +1,4 @@
-// What the ops that resize images have in common: their images, sizes and attributes.
+// The arguments of the ops that resize images: their images, sizes and attributes.
 #pragma once
 
 #include "runtime/framework/kernel.h"

@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// Which matrix and which right-hand side make each output of a solver, in order.
+// The pairs of a matrix and a right-hand side that make each output of a solver, in order.
 struct BatchPairs {
   std::vector<int64_t> matrix, side;
 

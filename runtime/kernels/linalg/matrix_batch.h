@@ -44,7 +44,7 @@ struct MatrixBatch {
     return Shape::Make(shape.dims());
   }
 
-  // What a factorisation of one takes, in nanoseconds.
+  // Returns the approximate time of one factorisation in nanoseconds.
   double Cost() const {
     const double n = static_cast<double>(std::max(rows, columns));
     return 1 + 5 * n * n * n;

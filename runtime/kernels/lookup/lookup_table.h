@@ -31,7 +31,7 @@ class LookupTable : public Resource {
     DType value_dtype = DType::kInvalid;
     Shape key_shape;    // of one key: scalar but for dense tables
     Shape value_shape;  // of one value
-    // Where the values lie; must be set.
+    // The allocator of the values; must be set.
     Allocator* allocator = nullptr;
     // Filled once, then only read: HashTable. It cannot be read before.
     bool write_once = false;

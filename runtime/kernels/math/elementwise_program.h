@@ -53,7 +53,7 @@ class ElementwiseProgram {
     int arity = 0;
     std::array<int, 3> operands{};
     DType result = DType::kFloat;  // or kBool
-    // As in ElementwiseOp.
+    // The flags of the same names in ElementwiseOp.
     bool same_shapes = false, same_sizes = false;
     double cost = 0;
   };
@@ -65,7 +65,7 @@ class ElementwiseProgram {
   class Planner;
 
   absl::Status Read(const KernelBuild& build);
-  // What a step of `op` calls, but for the operands. Errors: INVALID_ARGUMENT.
+  // Returns a step that calls `op`, still without operands. Errors: INVALID_ARGUMENT.
   static absl::StatusOr<Step> MakeStep(const std::string& op);
   // Errors: INVALID_ARGUMENT if the step gets a bool for a float, or a float for a bool.
   absl::Status CheckOperands(const Step& step) const;

@@ -1,4 +1,4 @@
-// What the decoders of connectionist temporal classification (A. Graves et al., 2006) share.
+// Common parts of the decoders of connectionist temporal classification (A. Graves et al., 2006).
 #pragma once
 
 #include <vector>

@@ -16,7 +16,7 @@ inline LstmGates<const float> AsConst(const LstmGates<float>& gates) {
   return {gates.input, gates.forget, gates.cell, gates.output, gates.stride};
 }
 
-// What both directions share. All tensors are of float.
+// The arguments that both directions share. All tensors are of float.
 struct LstmSizes {
   int64_t steps = 0, batch = 0, units = 0;
   LstmGatePositions positions;

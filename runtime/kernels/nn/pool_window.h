@@ -1,4 +1,5 @@
-// What pools and their gradients share: the geometry of their windows, from attributes and shapes.
+// Common parts of pools and their gradients: the geometry of their windows, from attributes and
+// shapes.
 #pragma once
 
 #include <vector>

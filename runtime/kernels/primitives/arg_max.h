@@ -1,4 +1,4 @@
-// Where the greatest or the least element along an axis is.
+// Primitive: the index of the greatest or the least element along an axis.
 #pragma once
 
 #include "runtime/kernels/primitives/primitive.h"

@@ -61,7 +61,7 @@ class AttentionMask {
   int64_t steps_[4] = {0, 0, 0, 0};
 };
 
-// What attention is computed from.
+// The inputs of attention.
 struct AttentionInputs {
   const Tensor *query = nullptr, *key = nullptr, *value = nullptr;  // of one dtype and rank 4
   AttentionOrder query_order, key_order, value_order, output_order;

@@ -1,4 +1,4 @@
-// What becomes of indices that are out of range.
+// Policies for indices that are out of range.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which elements are equal to each other.
+// Primitive: which elements are equal to each other.
 #pragma once
 
 #include "absl/status/statusor.h"

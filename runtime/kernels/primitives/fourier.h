@@ -10,16 +10,16 @@
 
 namespace tessera {
 
-// What a transform reads and writes.
+// The kinds of transforms, by what they read and write.
 enum class FourierKind {
   kComplex,        // `length` complex numbers to as many
   kRealToComplex,  // `length` real numbers to the first length / 2 + 1 of their spectrum
   kComplexToReal,  // the first length / 2 + 1 numbers of a spectrum to `length` real numbers
 };
 
-// Where lines begin in an array, by their number, which counts along up to three dimensions:
-// number ((c * extents[1]) + b) * extents[0] + a begins at a * strides[0] + b * strides[1] +
-// c * outer.
+// The offsets at which lines begin in an array, by their number, which counts along up to three
+// dimensions: number ((c * extents[1]) + b) * extents[0] + a begins at a * strides[0] + b *
+// strides[1] + c * outer.
 struct LineOffsets {
   int64_t extents[2] = {1, 1};
   int64_t strides[2] = {0, 0};

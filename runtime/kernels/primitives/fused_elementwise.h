@@ -18,7 +18,7 @@ namespace tessera {
 // Calls of elementwise functions for each element of a shape, one after the other. Results that
 // only later calls of the sweep read stay in scratch memory, so that they never leave the cache.
 struct ElementwiseSweep {
-  // Where the elements of a value lie. Strides count bytes; 0 repeats an element. In scratch memory
+  // The layout of a value's elements. Strides count bytes; 0 repeats an element. In scratch memory
   // elements lie one after the other, and `column_stride` is the size of one: 1 for a bool.
   struct Operand {
     int base = 0;  // index of the base address that Run() is given; -1 if the value is scratch

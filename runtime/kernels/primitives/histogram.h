@@ -1,4 +1,4 @@
-// Which part of a range each number falls into.
+// Primitive: the part of a range into which each number falls.
 #pragma once
 
 #include "absl/types/span.h"

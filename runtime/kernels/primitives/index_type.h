@@ -1,4 +1,4 @@
-// From a dtype to the integer type of its indices.
+// Maps a dtype to the integer type of its indices.
 #pragma once
 
 #include <cstdint>

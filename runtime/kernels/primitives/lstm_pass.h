@@ -69,13 +69,13 @@ class LstmBackwardPass {
     StepMatrices<float> d_sums;            // [batch, 4 * units]
   };
 
-  // As for LstmForwardPass.
+  // Does what LstmForwardPass::Function does.
   using Function = absl::StatusOr<std::unique_ptr<LstmBackwardPass>>(
       KernelContext& ctx, int64_t units, const LstmGatePositions& positions,
       const float* recurrent);
   virtual ~LstmBackwardPass() = default;
 
-  // As LstmForwardPass::Run(), from the last step to the first.
+  // Does what LstmForwardPass::Run() does, from the last step to the first.
   virtual absl::Status Run(KernelContext& ctx, const Operands& operands, int64_t begin,
                            int64_t end) const = 0;
 };

@@ -27,7 +27,7 @@ struct HalfKey {
   }
 };
 
-// What elements of type T are compared as.
+// The type as which elements of type T are compared.
 template <typename T>
 struct KeyType {
   using type = T;

@@ -1,4 +1,4 @@
-// From a dtype to the C++ type that computes with it.
+// Maps a dtype to the C++ type that computes with it.
 #pragma once
 
 #include <complex>

@@ -1,5 +1,6 @@
-// What each optimizer does to one element of a variable and its slots. Papers are named where a
-// rule has one; rules agree with TensorFlow's kernels in what they compute, not in each rounding.
+// The rules of optimizers: how each updates one element of a variable and its slots. Papers are
+// named where a rule has one; rules agree with TensorFlow's kernels in what they compute, not in
+// each rounding.
 //
 // A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
 // gradient, the variable, and the slots.

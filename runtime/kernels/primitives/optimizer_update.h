@@ -26,7 +26,7 @@ enum class OptimizerRule : uint8_t {
   kAdadelta,
   // First moment, second moment; lr, beta1, beta2, epsilon, beta1^t, beta2^t; variant: Nesterov
   kAdam,
-  // As kAdam, and the largest second moment; the same scalars
+  // The slots of kAdam and the largest second moment; the same scalars
   kAdamWithAmsgrad,
   // First moment, infinity norm; lr, beta1, beta2, epsilon, beta1^t
   kAdaMax,
@@ -55,7 +55,7 @@ struct OptimizerStep {
   OptimizerRule rule = OptimizerRule::kGradientDescent;
   bool variant = false;
   std::array<std::complex<double>, kMaxOptimizerScalars> scalars{};
-  // Where the scalars lie on a device with memory of its own, which reads them when it takes the
+  // The scalars in the memory of a device that has its own, which reads them when it takes the
   // step; null where `scalars` has them. Each is a number of the dtype of the variable, or an
   // integer.
   std::array<const Tensor*, kMaxOptimizerScalars> on_device{};

@@ -34,8 +34,8 @@ class Philox {
   TESSERA_DEVICE_FUNCTION uint64_t counter_low() const { return low_; }
   TESSERA_DEVICE_FUNCTION uint64_t counter_high() const { return high_; }
 
-  // What Next() is made of, for loops over several blocks: the words of a counter go through
-  // kRounds rounds, each with keys of its own.
+  // The parts of Next(), for loops over several blocks: the words of a counter go through kRounds
+  // rounds, each with keys of its own.
   static constexpr int kRounds = 10;
   struct RoundKeys {
     TESSERA_DEVICE_FUNCTION explicit RoundKeys(uint64_t key)

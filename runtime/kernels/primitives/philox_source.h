@@ -1,4 +1,4 @@
-// Where a primitive gets its random generator from.
+// The source of a primitive's random generator.
 #pragma once
 
 #include <utility>

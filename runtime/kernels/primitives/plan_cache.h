@@ -1,4 +1,4 @@
-// What a kernel derived from the shapes of its recent runs.
+// A cache of what a kernel derived from the shapes of its recent runs.
 #pragma once
 
 #include <atomic>

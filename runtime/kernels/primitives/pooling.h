@@ -58,7 +58,7 @@ struct MaxPoolWithArgmax {
                                 const Tensor& input, Tensor* output, Tensor* argmax);
 };
 
-// Which elements of a window get its gradient: the first that is its maximum, or all that are
+// The elements of a window that get its gradient: the first that is its maximum, or all that are
 // nearer to it than kEqualMaximaDistance. An infinite maximum is near to nothing, itself included.
 enum class EqualMaxima { kFirst, kAll };
 inline constexpr double kEqualMaximaDistance = 1e-5;

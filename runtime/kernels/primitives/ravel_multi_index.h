@@ -1,4 +1,4 @@
-// From coordinates to positions in a row-major array.
+// Primitive: converts coordinates to positions in a row-major array.
 #pragma once
 
 #include "runtime/kernels/primitives/bad_indices.h"

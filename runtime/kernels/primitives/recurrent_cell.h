@@ -21,7 +21,7 @@ struct LstmGates {
   int64_t stride = 0;
 };
 
-// Where the gates stand in a row of 4 * units columns, in units of the cell size.
+// The positions of the gates in a row of 4 * units columns, in units of the cell size.
 struct LstmGatePositions {
   int input, forget, cell, output;
 };

@@ -17,7 +17,7 @@ struct ScanOptions {
   // An element's total does not contain the element itself; that of the first one is 0 (kSum), 1
   // (kProd) or minus infinity.
   bool exclusive = false;
-  // From the last element on.
+  // Whether the scan begins at the last element.
   bool reverse = false;
 };
 

@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-// What the sum of a segment is divided by: 1, the number of its rows, or the root of that.
+// The divisor of a segment's sum: 1, the number of its rows, or the root of that.
 enum class SegmentDivisor { kOne, kCount, kRootOfCount };
 
 struct SegmentLookup {

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// What a segment without rows holds.
+// The value of a segment without rows.
 enum class EmptySegment { kZero, kOne, kLowest, kHighest };
 
 // One kind of reduction (kSum, kMean, kProd; kMax and kMin of real numbers) of rows of one numeric

@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-// Where the elements of a box lie in a tensor: the one with indices i is number
-// offset + sum i_k * strides[k].
+// The layout of a box's elements in a tensor: the one with indices i is number offset + sum i_k *
+// strides[k].
 struct StridedView {
   absl::Span<const int64_t> strides;  // one for each dimension of the box
   int64_t offset = 0;

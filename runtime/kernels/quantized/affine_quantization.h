@@ -24,7 +24,7 @@ class AffineQuantization {
   static absl::StatusOr<AffineQuantization> Read(const Tensor& scales, const Tensor& zero_points,
                                                  const QuantizationAttrs& attrs,
                                                  const Shape& shape);
-  // As Read(). Errors: INVALID_ARGUMENT also for a scale that is not positive.
+  // Does what Read() does. Errors: INVALID_ARGUMENT also for a scale that is not positive.
   static absl::StatusOr<AffineQuantization> ReadPositive(const Tensor& scales,
                                                          const Tensor& zero_points,
                                                          const QuantizationAttrs& attrs,

@@ -56,7 +56,7 @@ class ByteMatrix {
 template <typename T>
 uint32_t CopyUnsigned(const T* from, int64_t count, int64_t step, uint8_t* to);
 
-// By how much bytes that stand for T are shifted where they are stored as unsigned and as signed.
+// The shifts of bytes that stand for T where they are stored as unsigned and as signed.
 template <typename T>
 inline constexpr uint32_t kUnsignedShift = static_cast<T>(-1) < 0 ? 128 : 0;
 template <typename T>

@@ -1,4 +1,4 @@
-// What the quantised products with bias, activation and requantisation have in common. Bytes are
+// Common parts of the quantised products with bias, activation and requantisation. Bytes are
 // symmetric around 0: 255 or 127 stands for the larger end of a range.
 #pragma once
 
@@ -49,7 +49,8 @@ inline absl::StatusOr<float> ReadNumber(const KernelContext& ctx, int input) {
 
 inline float LargerEnd(float min, float max) { return std::max(std::abs(min), std::abs(max)); }
 
-// What is added to the sums of products, which are 64 bits wide so that they cannot overflow.
+// The bias that is added to the sums of products, which are 64 bits wide so that they cannot
+// overflow.
 class Bias {
  public:
   // No bias.

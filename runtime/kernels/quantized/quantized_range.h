@@ -28,7 +28,7 @@ struct QuantizedRange {
   int64_t Unclamped(float x) const {
     if (min == max) return kLowest;
     const double scale = kSteps / ((max - min) * (kSteps / (kSteps - 1)));
-    // What no int64 holds becomes the least one, as processors convert it.
+    // A number that no int64 holds becomes the least one, as processors convert it.
     const auto level = static_cast<int64_t>(std::round(x * scale) - std::round(min * scale));
     return WrappingAdd(level, kLowest);
   }

@@ -33,7 +33,7 @@ std::unique_ptr<CandidateDistribution> UniformCandidates(int64_t range);
 // Class k with probability log((k + 2) / (k + 1)) / log(range + 1): Zipf's law, for classes that
 // are sorted by falling frequency.
 std::unique_ptr<CandidateDistribution> LogUniformCandidates(int64_t range);
-// By how often a class was learnt, plus one. Not thread-safe.
+// A distribution by how often each class was learnt, plus one. Not thread-safe.
 std::unique_ptr<CandidateDistribution> LearnedCandidates(int64_t range);
 
 struct UnigramOptions {
@@ -42,7 +42,8 @@ struct UnigramOptions {
   int64_t num_reserved_ids = 0;       // classes before them that are never drawn
   int64_t num_shards = 1, shard = 0;  // takes only every num_shards-th class
 };
-// By given counts. Errors: INVALID_ARGUMENT unless there are `range` classes with a sum above 0.
+// A distribution by given counts. Errors: INVALID_ARGUMENT unless there are `range` classes with a
+// sum above 0.
 absl::StatusOr<std::unique_ptr<CandidateDistribution>> UnigramCandidates(
     int64_t range, const UnigramOptions& options);
 

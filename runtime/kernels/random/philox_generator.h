@@ -1,4 +1,4 @@
-// Where random ops get their generator from: attributes, seeds, or a key and a counter.
+// The generators of random ops: from attributes, seeds, or a key and a counter.
 #pragma once
 
 #include <functional>

@@ -19,7 +19,7 @@ struct SparseTensor {
   // Errors: INVALID_ARGUMENT if the shapes do not fit together, or a dimension is negative.
   static absl::StatusOr<SparseTensor> Make(const Tensor& indices, const Tensor& values,
                                            const Tensor& shape);
-  // From inputs i, i + 1, i + 2.
+  // Reads inputs i, i + 1 and i + 2.
   static absl::StatusOr<SparseTensor> Input(const KernelContext& ctx, int i) {
     return Make(ctx.input(i), ctx.input(i + 1), ctx.input(i + 2));
   }

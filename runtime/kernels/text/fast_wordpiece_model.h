@@ -32,7 +32,7 @@ class FastWordpieceModel {
   // Appends the pieces of a text, of many words if the model splits it, or of one.
   void Tokenize(absl::string_view text, std::vector<Piece>* pieces) const;
 
-  // What a piece is called, given the text.
+  // Returns the name of a piece, given the text.
   std::string Name(const Piece& piece, absl::string_view text) const;
 
   // The text of pieces, words separated by spaces.

@@ -63,7 +63,7 @@ class FlatTable {
     std::memcpy(&value, buffer_.data() + at, sizeof(T));
     return value;
   }
-  // Where the field lies; 0 if the table lacks it.
+  // Returns the position of the field; 0 if the table lacks it.
   uint64_t Position(int field) const;
   // The vector that the offset at this position refers to.
   template <typename T>

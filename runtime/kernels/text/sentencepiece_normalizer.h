@@ -40,7 +40,7 @@ class SentencepieceNormalizer {
   SentencepieceNormalizer(const SentencepieceSpec& spec, FlatVector<uint32_t> units,
                           absl::string_view strings);
 
-  // What the beginning of a text that is not empty becomes.
+  // Returns the replacement of the beginning of a text that is not empty.
   Replacement Begin(absl::string_view text) const;
 
   const SentencepieceSpec* spec_;

@@ -1,5 +1,5 @@
-// What a SentencePiece model says: its pieces, and how text is normalised before they are looked
-// for.
+// The specification of a SentencePiece model: its pieces, and how text is normalised before they
+// are looked for.
 #pragma once
 
 #include <cstdint>

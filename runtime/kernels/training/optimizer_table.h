@@ -1,4 +1,4 @@
-// Which ops are optimizers, and what their scalar inputs are called.
+// The table of the ops that are optimizers, with the names of their scalar inputs.
 #pragma once
 
 #include <cstdint>

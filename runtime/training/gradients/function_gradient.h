@@ -35,8 +35,8 @@ class FunctionGradient {
   // sparse gradients.
   const std::vector<Expr>& incoming() const { return incoming_; }
   std::vector<Expr>& outgoing() { return outgoing_; }
-  // Where the indices of a sparse gradient stand in outgoing(), with the dense shape behind them;
-  // -1 for a dense gradient.
+  // Returns the position of a sparse gradient's indices in outgoing(), with the dense shape behind
+  // them; -1 for a dense gradient.
   int indices_of(int x) const { return indices_of_[x]; }
   GraphBuilder& build() { return differentiation_->backward(); }
 

@@ -33,7 +33,8 @@ class GradientOp {
 
   Node* node() const { return node_; }
   GraphBuilder& build() { return builder_; }
-  // What functions and loops need to differentiate their bodies.
+  // Returns the differentiation under way, with which functions and loops differentiate their
+  // bodies.
   Differentiation& differentiation() { return *differentiation_; }
   // Fails the whole differentiation. The message gets the node's name.
   void Fail(absl::Status status) { builder_.Fail(std::move(status)); }

@@ -33,7 +33,7 @@ struct Gradient {
   bool is_sparse() const { return indices.node != nullptr; }
 };
 
-// What AddGradients() gives for an x on which no y depends.
+// The result of AddGradients() for an x on which no y depends.
 enum class UnconnectedGradients {
   kNone,  // no gradient
   kZero,  // zeros of the shape of x; of the variable's value if x is a handle of a variable

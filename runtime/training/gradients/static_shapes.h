@@ -1,4 +1,4 @@
-// What is known of the shapes of a graph's tensors before it runs.
+// The shapes of a graph's tensors, as far as they are known before it runs.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Which field of a batch feeds which input of a graph.
+// Assigns the fields of a batch to the inputs of a graph.
 #pragma once
 
 #include <string>

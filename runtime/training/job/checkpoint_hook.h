@@ -12,7 +12,7 @@ namespace training {
 class CheckpointHook;
 }  // namespace training
 
-// What the hook does its work with.
+// The functions with which the hook does its work.
 struct CheckpointCalls {
   // Saves the step, or, if the job's checkpoints are asynchronous, begins to. Waits for the save
   // before, and returns its error if it failed.

@@ -1,4 +1,4 @@
-// What can be said of a job before its graph and data are looked at.
+// Checks of a job that need neither its graph nor its data.
 #pragma once
 
 #include <string>

@@ -26,10 +26,10 @@ class Metric {
   // One batch. Tensors are in host memory. All but `output` may be null where the metric needs
   // none.
   struct Batch {
-    // What the model gave, float, double, bfloat16 or half. For the loss: the loss of the batch, a
-    // scalar, or one loss for each row.
+    // The output of the model, of float, double, bfloat16 or half. For the loss: the loss of the
+    // batch, a scalar, or one loss for each row.
     const Tensor* output = nullptr;
-    // What is true: the classes as integers of one rank less than `output`, or as large an array as
+    // The label: the classes as integers of one rank less than `output`, or as large an array as
     // `output`. The loss has none.
     const Tensor* label = nullptr;
     // The weight of each row, or of each element; null: all are 1. For a scalar loss: how many rows

@@ -1,4 +1,4 @@
-// Which record of a pipeline's files an error comes from.
+// Finds the record of a pipeline's files from which an error comes.
 #pragma once
 
 #include "absl/status/status.h"

@@ -30,7 +30,7 @@ struct BatchSourceOptions {
   int64_t batch_size = 1;
   // Determines the order of shuffled examples, in which each epoch differs from the one before.
   int64_t seed = 0;
-  // What relative paths are relative to.
+  // The folder to which relative paths refer.
   std::string base_folder;
   // The pools on which examples are parsed ahead.
   SessionOptions session;
@@ -75,7 +75,7 @@ class BatchSource {
   // Makes something of a batch ahead of the step that takes it, such as copies on a device. Called
   // on another thread. Its errors are those of the Next() that gives the batch.
   using Prepare = std::function<absl::StatusOr<std::vector<Tensor>>(const std::vector<Tensor>&)>;
-  // From now on a thread gets and prepares each batch while the caller works on the one before. To
+  // Starts a thread that gets and prepares each batch while the caller works on the one before. To
   // be called before Next() and RestorePosition(). `cancellation` ends what the thread does at any
   // time, as that of Next() does; it may be null, and must outlive the source.
   void PrepareAhead(Prepare prepare, CancellationManager* cancellation);
@@ -93,7 +93,7 @@ class BatchSource {
   struct State;  // what the pipeline is made of
   explicit BatchSource(std::unique_ptr<State> state);
 
-  // What the public ones do without a thread.
+  // The public functions of similar names, without a thread.
   absl::StatusOr<bool> GetNext(CancellationManager* cancellation, std::vector<Tensor>* batch);
   absl::StatusOr<std::string> SavePipeline() const;
   absl::Status RestorePipeline(absl::string_view bytes);

@@ -1,4 +1,4 @@
-// What programs from graphs of TF1 have in common: names of collections and tensors, what feeds the
+// Common parts of programs from graphs of TF1: names of collections and tensors, what feeds the
 // placeholders, and the variables.
 #pragma once
 

@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// What an optimizer adds.
+// The nodes that an optimizer adds.
 struct OptimizerNodes {
   std::vector<Node*> updates;            // of variables, slots and powers
   std::vector<AddedVariable> variables;  // slots and powers, with first values

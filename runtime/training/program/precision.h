@@ -18,9 +18,8 @@ absl::StatusOr<DType> ProductDType(const std::string& precision);
 // gradients, since those of the casts convert them.
 absl::Status UseProductsOf(DType dtype, Graph* graph);
 
-// What a graph that has its own gradients is trained with, called `what` in messages.
-// Errors: UNIMPLEMENTED for a precision but float32, for loss scaling, and for gradients that are
-// added up.
+// Checks the options of a graph that has its own gradients, which messages call `what`. Errors:
+// UNIMPLEMENTED for a precision but float32, for loss scaling, and for gradients that are added up.
 absl::Status CheckOwnGradients(const ProgramOptions& options, absl::string_view what);
 
 }  // namespace tessera

@@ -29,8 +29,8 @@ namespace tessera {
 
 // A variable, as checkpoints keep it and as a run reads and writes it.
 struct StateVariable {
-  // Its name in checkpoints: "dense/kernel", or the key of an object-based checkpoint, such as
-  // "model/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE".
+  // The variable's name in checkpoints: "dense/kernel", or the key of an object-based checkpoint,
+  // such as "model/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE".
   std::string key;
   // More keys under which checkpoints have the same value, so that TensorFlow finds it: Keras 3
   // tracks a variable at several places.
@@ -76,7 +76,7 @@ struct TrainingProgram {
   // A step: a run with these feeds and targets. Empty inputs: the graph reads its own data.
   std::vector<BatchInput> inputs;
   std::vector<std::string> train;
-  // What a step feeds besides the batch, such as a placeholder `is_training`.
+  // The values that a step feeds besides the batch, such as a placeholder `is_training`.
   std::vector<NamedTensor> constants;
   // Set where variables do not change in each step: gradients are added up, or may turn out to be
   // no finite numbers.

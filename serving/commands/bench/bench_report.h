@@ -1,4 +1,4 @@
-// What a benchmark measured, as text for people and as JSON for programs.
+// The report of a benchmark, as text for people and as JSON for programs.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ struct RemoteSignature {
   std::string method_name;
 };
 
-// What a server says of a version.
+// The description of a version that a server gives.
 struct ModelMetadata {
   int64_t version = 0;
   std::map<std::string, RemoteSignature> signatures;  // by name

@@ -15,7 +15,7 @@ namespace tessera::serving {
 
 struct ClientTls {
   std::string authorities;  // PEM texts of those that are believed
-  // What the client shows, as PEM texts. Empty: nothing.
+  // The client's certificate and its key, as PEM texts. Empty: none.
   std::string certificate;
   std::string key;
   // The name that the server's certificate must have. Empty: the host's.

@@ -20,18 +20,19 @@ enum class Outcome : uint8_t { kRight, kWrong, kLost };
 struct RequestRecord {
   // When it was to be sent, from the start of the load on.
   absl::Duration intended;
-  // From `intended` to the sending: what the generator itself was late.
+  // The delay of the generator itself: the time from `intended` to the sending.
   absl::Duration lag;
-  // From `intended` to the answer. What a queue in front of a slow server costs is in here: a
-  // server that stops for a second is a second late for all who came meanwhile, not for one.
+  // The time from `intended` to the answer. It includes the time in a queue in front of a slow
+  // server: a server that stops for a second is a second late for all who came meanwhile, not for
+  // one.
   absl::Duration latency;
   uint32_t request;
   Outcome outcome;
   absl::StatusCode code = absl::StatusCode::kOk;  // why a request was lost
 };
 
-// Of the requests that were to be sent in a window. Latencies are those of answers, right or wrong;
-// a percentile is the smallest latency that so many were not above.
+// The summary of the requests that were to be sent in a window. Latencies are those of answers,
+// right or wrong; a percentile is the smallest latency that so many were not above.
 struct WindowSummary {
   std::string name;
   absl::Duration length;
@@ -62,8 +63,8 @@ class LoadLog {
   LoadLog() = default;
   LoadLog(const LoadLog&) = delete;
 
-  // What lies before the first window, or in one without a name, is in no summary. Windows are
-  // opened in the order of their times.
+  // Opens a window. Requests before the first window, or in one without a name, are in no summary.
+  // Windows are opened in the order of their times.
   void OpenWindow(absl::string_view name, absl::Duration begin);
   // Ends the last window.
   void Close(absl::Duration end);

@@ -32,9 +32,9 @@ class LoadRun {
     absl::Duration duration = absl::InfiniteDuration();
     // Requests of the target that are sent in turn.
     size_t num_requests = 1;
-    // Of the times between requests. The same seed gives the same times.
+    // The seed of the times between requests. The same seed gives the same times.
     uint64_t seed = 1;
-    // What says when to send; must outlive the run.
+    // The clock that says when to send; must outlive the run.
     LoadClock* clock = LoadClock::Monotonic();
   };
 
@@ -50,7 +50,7 @@ class LoadRun {
   void Stop() { stopped_ = true; }
   // Since the run was made: the clock of the records.
   absl::Duration Elapsed() const;
-  // What Elapsed() counts from.
+  // Returns the time from which Elapsed() counts.
   absl::Time start() const { return start_; }
 
  private:
@@ -58,7 +58,7 @@ class LoadRun {
   void RunClosed();
   void Send(absl::Duration intended);
   void OnReply(RequestRecord record, const absl::Status& status, absl::string_view answer);
-  // Until then, or until it is worth looking whether something has changed.
+  // Sleeps until then, or until it is worth looking whether something has changed.
   void SleepUntil(absl::Duration elapsed);
   bool IsOver() const { return stopped_ || Elapsed() >= options_.duration; }
 

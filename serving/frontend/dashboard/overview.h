@@ -14,7 +14,7 @@
 
 namespace tessera::serving {
 
-// Where the numbers come from. None but `rollouts` may be null.
+// The sources of the numbers. None but `rollouts` may be null.
 struct OverviewSources {
   std::string server_version;
   absl::Time started;

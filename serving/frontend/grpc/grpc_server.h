@@ -29,7 +29,7 @@ class GrpcServer {
     int port = 0;
     // Path of a Unix socket to listen on as well. A stale socket is replaced. Empty: none.
     std::string socket_path;
-    // What the port and the socket ask of clients.
+    // The credentials that the port and the socket ask of clients.
     ServerCredentialsOptions access;
     // Name and value, an int or a string. A later argument overrides an earlier one of its name.
     struct ChannelArgument {

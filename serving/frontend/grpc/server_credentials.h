@@ -1,4 +1,4 @@
-// What gRPC asks of a client's connection and of its calls: TLS, ALTS, tokens.
+// Credentials that gRPC asks of a client's connection and of its calls: TLS, ALTS, tokens.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -17,9 +17,10 @@ struct ServerCredentialsOptions {
   std::shared_ptr<ServerCertificates> certificates;
   // Encrypts connections by Google's ALTS. Requires that there are no certificates.
   bool alts = false;
-  // Whose calls are answered. Calls without a token end with UNAUTHENTICATED before their message
-  // is read. Calls by which a server is probed need none: those of grpc.health.v1.Health, and
-  // ServerLive and ServerReady of KServe's protocol. Null: all calls are answered.
+  // The tokens of the clients whose calls are answered. Calls without a token end with
+  // UNAUTHENTICATED before their message is read. Calls by which a server is probed need none:
+  // those of grpc.health.v1.Health, and ServerLive and ServerReady of KServe's protocol. Null: all
+  // calls are answered.
   std::shared_ptr<const BearerTokens> tokens;
 };
 

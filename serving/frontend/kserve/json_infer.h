@@ -48,7 +48,7 @@ class JsonInferRequest {
   std::shared_ptr<const std::string> body_;
   JsonDocument json_;
   InferRequest request_;
-  // Of each input: its member `data`, the text of that, or its bytes.
+  // The data of each input: its member `data`, the text of that member, or its bytes.
   absl::InlinedVector<std::variant<const JsonValue*, JsonNumbersText, absl::string_view>, 2>
       elements_;
   bool binary_outputs_ = false;                                    // unless an output says else

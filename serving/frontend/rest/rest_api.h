@@ -45,7 +45,8 @@ class RestApi {
     absl::Duration timeout = absl::Seconds(30);
     // Whether to send headers that let pages of any origin read replies below /v1/.
     bool enable_cors = false;
-    // Whose requests are answered, see RestAccess, which the API leaves that to. Null: everybody's.
+    // The tokens of the clients whose requests are answered. The API leaves the check to
+    // RestAccess. Null: all requests are answered.
     std::shared_ptr<const BearerTokens> tokens;
     // Path of the metrics, which takes precedence over all other paths. Empty: none.
     std::string monitoring_path;

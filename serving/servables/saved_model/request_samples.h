@@ -21,7 +21,7 @@ namespace tessera::serving {
 class RequestSamples {
  public:
   static constexpr int kMaxSamples = 8;
-  // Of requests that are larger than this, the shapes alone are kept.
+  // Requests that are larger than this are kept as their shapes alone.
   static constexpr size_t kMaxBytes = 64 << 10;
 
   void Offer(absl::Span<const int> outputs, absl::Span<const Tensor> feeds);

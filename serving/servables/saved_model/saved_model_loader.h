@@ -19,7 +19,7 @@
 
 namespace tessera::serving {
 
-// Its servable is a `const Servable`.
+// The servable of this loader is a `const Servable`.
 class SavedModelLoader : public Loader {
  public:
   struct Options {

@@ -32,7 +32,7 @@ class SignatureRuns;
 class SavedModelServable final : public Servable {
  public:
   struct Options {
-    // Which version this is; part of info().
+    // The name and number of this version; part of info().
     ServableId id;
     // Refuses signatures whose method_name is not of the call's kind. When it is false, any
     // signature that fits may be used, as serving clients have come to expect.

@@ -1,4 +1,4 @@
-// What the path of a version holds: a whole SavedModel, or weights for the graph of another one.
+// The contents of a version's path: a whole SavedModel, or weights for the graph of another one.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ void Weigh(const AttentionInputs& in, int64_t image, int64_t head, int64_t query
   weigh(rows);
 }
 
-// What the next head reads.
+// The operands of the next head, which are prefetched.
 struct Next {
   simd::PrefetchRows query, key, value;
 };

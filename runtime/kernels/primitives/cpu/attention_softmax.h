@@ -18,7 +18,8 @@ struct ScoreRows {
   float* scores = nullptr;
   int64_t rows = 0;
   int64_t count = 0;  // scores in a row
-  // From row to row. Each row has space for `count` rounded up to a multiple of kScoreLanes.
+  // The distance between rows. Each row has space for `count` rounded up to a multiple of
+  // kScoreLanes.
   int64_t step = 0;
   float scale = 1;
   const ScoreMask<float>* masks = nullptr;  // added to the scores

@@ -24,7 +24,7 @@ bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
   std::vector<int64_t> tables(parts * kTables * stride);
   const double cost = 0.5 * static_cast<double>(part);
   ctx.ParallelFor(parts, cost, [&](int64_t first_part, int64_t end_part) {
-    // As an unsigned number a negative value is above all others.
+    // A negative value, taken as an unsigned number, is above all others.
     const auto bin = [values, size](int64_t i) {
       return std::min(static_cast<uint64_t>(int64_t{values[i]}), static_cast<uint64_t>(size));
     };

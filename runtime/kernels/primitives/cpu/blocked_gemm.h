@@ -72,7 +72,7 @@ absl::StatusOr<Tensor> PackMatrix(KernelContext& ctx, const gemm::MicroKernel& k
 absl::Status BlockedMatMul(KernelContext& ctx, const gemm::MicroKernel& kernel,
                            const GemmArguments& arguments, ComputeItems fallback);
 
-// As BlockedMatMul(), by Strassen's algorithm, for weights that StrassenSupports().
+// Does what BlockedMatMul() does by Strassen's algorithm, for weights that StrassenSupports().
 absl::Status StrassenMatMul(KernelContext& ctx, const GemmArguments& arguments,
                             ComputeItems fallback);
 

@@ -120,7 +120,7 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   return result;
 }
 
-// What a convolution reads and writes. `packed` is not null.
+// The operands and the output of a convolution. `packed` is not null.
 struct Operands {
   const float* input;
   const ScaledWeights& filter;

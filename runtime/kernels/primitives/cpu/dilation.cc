@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// Which elements of input and filter make the maximum of an output.
+// The elements of input and filter whose sum is the maximum of an output.
 template <typename T>
 struct Maximum {
   T value;

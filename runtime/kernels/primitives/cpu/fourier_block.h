@@ -16,8 +16,8 @@ struct FourierBlock {
   FourierKind kind = FourierKind::kComplex;
   bool inverse = false;
   int lines = 0;
-  // Where each line begins, if `stride` is 1; else the lines begin side by side at the first one,
-  // and are complex, with elements `stride` numbers apart.
+  // The beginning of each line, if `stride` is 1; else the lines begin side by side at the first
+  // one, and are complex, with elements `stride` numbers apart.
   const T* from[kMaxLines] = {};
   T* to[kMaxLines] = {};
   int64_t stride = 1;

@@ -53,7 +53,7 @@ void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float*
   }
 }
 
-// What the product is added to: the bias, and the output if `add`.
+// Writes the terms to which the product is added: the bias, and the output if `add` is set.
 void StartRow(bool add, const float* bias, int64_t count, float* output) {
   if (!add) std::fill_n(output, count, 0.0f);
   if (bias == nullptr) return;

@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// As Convolve(), for a dense filter over two-dimensional NHWC images. The filter is packed once.
-// Images that the micro-kernel rejects are left to fallback(), and so are all images if it rejects
-// the filter.
+// Does what Convolve() does, for a dense filter over two-dimensional NHWC images. The filter is
+// packed once. Images that the micro-kernel rejects are left to fallback(), and so are all images
+// if it rejects the filter.
 //
 // The padded images become rows of channels, one row for each point, so that each filter position
 // is a GEMM of all rows, shifted, with the position's matrix. With a stride of s, points that are s

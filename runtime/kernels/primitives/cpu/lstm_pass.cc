@@ -95,7 +95,7 @@ Floats WholeRows(const LstmGates<T>& gates, int64_t units, int64_t count) {
           static_cast<size_t>(count * gates.stride)};
 }
 
-// As initial states often are.
+// Returns whether all values are 0, as those of initial states often are.
 bool IsZero(const float* values, int64_t count) {
   return std::all_of(values, values + count, [](float x) { return x == 0; });
 }

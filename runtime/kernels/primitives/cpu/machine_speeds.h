@@ -8,9 +8,10 @@
 
 namespace tessera {
 
-// What a processor can run, and the approximate throughput of one of its cores. The numbers decide
-// between algorithms and bound the sizes of parallel chunks; an error of a few tens of percent
-// costs little time, and never changes what is computed beyond the choice of the algorithm.
+// The instruction sets of a processor, and the approximate throughput of one of its cores. The
+// numbers decide between algorithms and bound the sizes of parallel chunks; an error of a few tens
+// of percent costs little time, and never changes what is computed beyond the choice of the
+// algorithm.
 //
 // The numbers of the Intel entries come from measurements of earlier versions of the products;
 // those of the others are estimates, which product_benchmark can check.

@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-// As MatMul::Run(), but the previous content of `output` is added if post_ops.add. `bias` is null
-// unless post_ops.bias. If `packed` is not null, `b` is taken as constant and, where that is
-// faster, packed once.
+// Does what MatMul::Run() does, but the previous content of `output` is added if post_ops.add.
+// `bias` is null unless post_ops.bias. If `packed` is not null, `b` is taken as constant and, where
+// that is faster, packed once.
 absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias,
                            PackedWeights* packed, Tensor* output,

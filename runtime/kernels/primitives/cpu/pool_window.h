@@ -89,8 +89,8 @@ struct PoolRun {
   int64_t image;
   int64_t point;  // the first one
   int64_t count;
-  // Where the elements of the first window's points lie in the image, of the first channel; those
-  // of the next window lie `step` further.
+  // The offsets, in the image, of the points of the first window, for the first channel; those of
+  // the next window lie `step` further.
   absl::Span<const int64_t> offsets;
   int64_t step;
 };

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// What a pool does with the elements of a window; numbers, or GCC's vectors of such.
+// Combines the elements of a window, which are numbers, or GCC's vectors of numbers.
 struct Greatest {
   template <typename T>
   using Sum = T;

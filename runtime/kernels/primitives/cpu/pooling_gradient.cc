@@ -191,8 +191,8 @@ void SplitRowAmong2x2(int64_t points, int64_t channels, const T* top, const T* b
     typedef T Vector __attribute__((vector_size(32)));
     constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
     if (channels < kLanes) {
-      // What a vector writes beyond its point is written anew by the next one. The last windows,
-      // whose vectors would leave the row, go channel by channel.
+      // The elements that a vector writes beyond its point are overwritten by the next one. The
+      // last windows, whose vectors would leave the row, go channel by channel.
       for (; (points - x) * channels >= kLanes; ++x) split(Vector{}, 0);
     } else {
       for (; x < points; ++x) {
@@ -213,7 +213,7 @@ void SplitAmong2x2(KernelContext& ctx, const PoolShape& s, const T* in, const T*
   ForRowsOf2x2(ctx, s, [&](int64_t top_start, int64_t bottom_start, int64_t pooled) {
     SplitRowAmong2x2(s.output[2], s.channels, in + top_start, in + bottom_start, gradient + pooled,
                      out + top_start, out + bottom_start);
-    // What no window covers.
+    // No window covers the rest of the row.
     std::fill(out + top_start + tiled, out + top_start + row_size, T(0));
     std::fill(out + bottom_start + tiled, out + bottom_start + row_size, T(0));
   });

@@ -28,7 +28,7 @@ enum class ProductAlgorithm {
   kOrdered,     // ordered_gemm.h: the same order of additions for every row
 };
 
-// What a choice depends on beside the product itself.
+// The conditions of a choice beside the product itself.
 struct PlannerContext {
   const MachineSpeeds& speeds;
   int threads = 1;

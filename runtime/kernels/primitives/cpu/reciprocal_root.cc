@@ -33,7 +33,8 @@ void RootsByAvx2(const float* x, int64_t vectors, float* y) {
     }
     const __m256i bits = _mm256_and_si256(_mm256_castps_si256(root), mantissa);
     const __m256i all_set = _mm256_cmpeq_epi32(bits, mantissa);
-    // As unsigned numbers, the bits of normal numbers follow upon the least one's.
+    // The bits of normal numbers, taken as unsigned numbers, are at or above those of the least
+    // one.
     const __m256i place = _mm256_sub_epi32(_mm256_castps_si256(value), least);
     const __m256i beside = _mm256_cmpeq_epi32(_mm256_max_epu32(place, normals), place);
     const __m256i special = _mm256_or_si256(all_set, beside);

@@ -138,7 +138,7 @@ class RowBlender {
       }
     }
     if constexpr (std::is_same_v<T, float>) {
-      // Of three channels, one float behind the row is read.
+      // With three channels, one float behind the row is read.
       if (channels_ != 3 || from + row_size_ < end_) {
         BlendColumns(columns_, first_column_, num_columns_, from, channels_, to->data());
         return;

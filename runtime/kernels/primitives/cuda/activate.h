@@ -7,7 +7,7 @@
 
 namespace tessera::cuda {
 
-// As Activate (runtime/kernels/primitives/activate.h).
+// The primitive Activate on GPUs (runtime/kernels/primitives/activate.h).
 absl::Status RunActivate(KernelContext& ctx, Activation activation, float alpha, Tensor* values);
 
 }  // namespace tessera::cuda

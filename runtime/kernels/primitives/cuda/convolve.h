@@ -6,8 +6,8 @@
 
 namespace tessera::cuda {
 
-// As Convolution::Run() (runtime/kernels/primitives/convolution.h). `arranged_filter`: see
-// LibraryFilter (runtime/kernels/primitives/cuda/product_library.h).
+// Does what Convolution::Run() does (runtime/kernels/primitives/convolution.h). `arranged_filter`:
+// see LibraryFilter (runtime/kernels/primitives/cuda/product_library.h).
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const PostOpInputs& inputs,
                       Tensor* output, const Tensor* arranged_filter = nullptr);

@@ -8,7 +8,7 @@
 
 namespace tessera::cuda {
 
-// As StridedCopy (runtime/kernels/primitives/strided_copy.h).
+// The primitive StridedCopy on GPUs (runtime/kernels/primitives/strided_copy.h).
 absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> dims, const Tensor& from,
                             StridedView from_view, Tensor* to, StridedView to_view);
 

@@ -1,4 +1,4 @@
-// What cuBLASLt is told of a product.
+// Plans of matrix products for cuBLASLt.
 #pragma once
 
 #include <cublasLt.h>

@@ -1,4 +1,4 @@
-// What cuDNN is told of attention: products, functions and reductions that it makes in one kernel,
+// Plans of attention for cuDNN: products, functions and reductions that it makes in one kernel,
 // without storing the scores.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tessera::cuda {
 
-// What plans are made for. Batch and heads are those of all operands.
+// The problem that a plan solves. Batch and heads are those of all operands.
 struct AttentionProblem {
   enum Tensors : int64_t { kQuery = 1, kKey, kValue, kOutput, kScale, kBias, kStatistics };
 

@@ -1,4 +1,4 @@
-// What cuDNN is told of batch normalisation in training, and of its gradient.
+// Plans of batch normalisation in training and of its gradient for cuDNN.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -7,7 +7,7 @@
 
 namespace tessera::cuda {
 
-// What plans are made for.
+// The problem that a plan solves.
 struct BatchNormProblem {
   enum Tensors : int64_t {
     kX = 1,

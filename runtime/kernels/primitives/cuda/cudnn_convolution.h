@@ -1,4 +1,4 @@
-// What cuDNN is told of a convolution.
+// Plans of convolutions for cuDNN.
 #pragma once
 
 #include "absl/status/statusor.h"

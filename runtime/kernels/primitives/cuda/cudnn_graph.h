@@ -1,5 +1,5 @@
-// What cuDNN 9 is told of its work: descriptors of its graph interface. Making them needs the
-// library, but no GPU.
+// The descriptions of work that cuDNN 9 gets: descriptors of its graph interface. Making them needs
+// the library, but no GPU.
 //
 //   CudnnGraph graph(cudnn);
 //   ASSIGN_OR_RETURN(Descriptor x, MakeTensor(cudnn, CUDNN_DATA_HALF, kX, dims, strides));

@@ -1,4 +1,4 @@
-// What cuDNN is told of a pool.
+// Plans of pools for cuDNN.
 #pragma once
 
 #include <algorithm>

@@ -172,7 +172,7 @@ TESSERA_DEVICE_FUNCTION A LeastFinite(DType dtype) {
   }
 }
 
-// What remains of a value that is stored as `dtype` and loaded again.
+// Returns the value after it was stored as `dtype` and loaded again.
 template <typename A>
 TESSERA_DEVICE_FUNCTION A Rounded(DType dtype, A value) {
   uint64_t storage[2];

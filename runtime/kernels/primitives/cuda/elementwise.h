@@ -18,7 +18,7 @@
 
 namespace tessera::cuda {
 
-// What a kernel works on: the result, and then the operands.
+// The tensors of a kernel: the result, and then the operands.
 struct ElementwiseWork {
   StridedBox<kMaxOperands> box;
   DType dtype;   // of the operands
@@ -152,7 +152,7 @@ __global__ void Apply(ElementwiseWork work) {
   }
 }
 
-// What takes long to compute gains nothing from wide loads: see kIsCheap.
+// Functions that take long to compute gain nothing from wide loads: see kIsCheap.
 template <typename F, int kArity, int kArgs, typename Check, bool kIsCheap, DTypeSet kDTypes>
 constexpr ElementwiseKernels MakeKernels() {
   ElementwiseKernels kernels{};

@@ -1,4 +1,4 @@
-// What follows a product: PostOps, in kernels.
+// The epilogue of a product: PostOps, in kernels.
 #pragma once
 
 #include "runtime/kernels/primitives/cuda/activation_functions.h"

@@ -53,8 +53,8 @@ struct LibraryBatchNormGradient {
 absl::StatusOr<bool> BatchNormGradientByLibrary(KernelContext& ctx,
                                                 const LibraryBatchNormGradient& operands);
 
-// What is added to the scores of attention: a tensor of rank 4 whose dimensions are those of the
-// scores, or 1 where it is broadcast. Of float, or of the dtype of the queries.
+// A bias of attention, which is added to the scores: a tensor of rank 4 whose dimensions are those
+// of the scores, or 1 where it is broadcast. Of float, or of the dtype of the queries.
 struct AttentionBias {
   const Tensor& values;
   Shape shape;  // [images, heads, queries, keys]

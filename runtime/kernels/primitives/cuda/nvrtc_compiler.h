@@ -12,7 +12,8 @@ namespace tessera::cuda {
 // (sweep_source.h). Errors: those of LoadNvrtc(); INTERNAL with the compiler's messages.
 absl::StatusOr<std::string> CompileByNvrtc(absl::string_view source, int compute_capability);
 
-// What machine code depends on besides the source: the compiler, its options and the headers.
+// Describes what machine code depends on besides the source: the compiler, its options and the
+// headers.
 absl::StatusOr<std::string> DescribeNvrtc(int compute_capability);
 
 }  // namespace tessera::cuda

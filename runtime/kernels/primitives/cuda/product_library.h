@@ -37,7 +37,7 @@ class LibraryMatMul {
  public:
   LibraryMatMul();
   ~LibraryMatMul();
-  // As MatMul::Run(), but the addend is in `output` already. No operand is empty.
+  // Does what MatMul::Run() does, but the addend is in `output` already. No operand is empty.
   absl::StatusOr<Made> Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
   // The same of `a` [m, k] and the transpose of `b` [n, k], to a matrix of float, half or bfloat16.

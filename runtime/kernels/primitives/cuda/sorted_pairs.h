@@ -11,7 +11,7 @@
 
 namespace tessera::cuda {
 
-// What is sorted: by key, and pairs of one key by index.
+// An element to sort: by its key, and among equal keys by its index.
 struct alignas(16) KeyIndex {
   uint64_t key;
   int64_t index;

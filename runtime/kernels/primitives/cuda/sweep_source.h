@@ -29,7 +29,7 @@ class SweepKernel {
   // `functors` are the types that calls name by their index. Sweeps have elements.
   SweepKernel(const ElementwiseSweep& sweep, absl::Span<char* const> bases);
 
-  // What the source depends on besides the functors: kernels with equal keys are equal.
+  // Returns what the source depends on besides the functors: kernels with equal keys are equal.
   const std::string& key() const { return key_; }
   // The source, of a function with C linkage that is called kFunctionName.
   std::string Source(absl::Span<const absl::string_view> functors) const;

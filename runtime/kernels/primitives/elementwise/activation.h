@@ -58,7 +58,7 @@ struct LeakyRelu {
     return x > 0 ? x : x * alpha;
   }
 };
-// By erf, and by tanh.
+// The GELU by erf; ApproximateGelu is the one by tanh.
 struct Gelu {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {

@@ -49,7 +49,7 @@ struct TruncateDiv {
   }
 };
 
-// As integers divide in C++, as floating point numbers divide.
+// Divides integers as C++ does, and floating point numbers as the hardware does.
 struct Divide {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {

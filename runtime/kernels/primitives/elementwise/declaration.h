@@ -98,7 +98,7 @@ constexpr int OperandIndex(DType dtype) {
 template <typename Entry>
 using OperandTable = std::array<Entry, kNumOperandTypes>;
 
-// What a functor of kArgs operands of type T stores.
+// The type that a functor of kArgs operands of type T stores.
 template <typename F, int kArgs, typename T>
 struct ElementwiseResultOf;
 template <typename F, typename T>
@@ -110,7 +110,7 @@ struct ElementwiseResultOf<F, 3, T> : std::invoke_result<F, T, T, T> {};
 template <typename F, int kArgs, typename T>
 using ElementwiseResult = typename ElementwiseResultOf<F, kArgs, T>::type;
 
-// What kernels need to know of an op.
+// The properties of an op that kernels need to know.
 struct ElementwiseOp {
   const char* name;
   int arity;                    // inputs of the node

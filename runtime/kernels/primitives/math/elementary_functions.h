@@ -131,7 +131,7 @@ TESSERA_DEVICE_FUNCTION inline float Sigmoid(float x) {
 TESSERA_DEVICE_FUNCTION inline float Softplus(float x) {
   const float e = ExpOfNegative(-std::fabs(x));
   const float u = 1.0f + e;
-  // As Log1p() of numbers from 0 to 1.
+  // This is how Log1p() treats numbers from 0 to 1.
   return (x < 0.0f ? 0.0f : x) + (Log(u) + (e - (u - 1.0f)) / u);
 }
 

@@ -152,7 +152,7 @@ template <int kTimes>
   const float gamma = static_cast<float>(exact), beyond_one = static_cast<float>(exact - 1.0);
   const float log_gamma = std::fabs(beyond_one) < 0.5f ? math::Log1p(beyond_one) : math::Log(gamma);
   const float negative = a < 13.0f && gamma < 1e6f ? log_gamma : reflected;
-  // From here on all numbers are integers.
+  // All numbers are integers from here on.
   constexpr float kIntegers = 8388608.0f;
   return is_reflected ? (a < kIntegers ? negative : math::kInf) : positive;
 }

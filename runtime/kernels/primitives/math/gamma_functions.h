@@ -23,8 +23,8 @@ TESSERA_DEVICE_FUNCTION inline double Lgamma(double x) {
 
 namespace internal {
 
-// From here on the normal approximation of the gamma distribution is as good as series that would
-// take ever more terms.
+// The normal approximation of the gamma distribution is, from this shape on, as good as series that
+// would take ever more terms.
 inline constexpr double kLargeShape = 1e6;
 inline constexpr int kMaxTerms = 20000;
 

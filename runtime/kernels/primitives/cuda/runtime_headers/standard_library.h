@@ -1,4 +1,5 @@
-// What functors need of the standard library and of CUDA's, for NVRTC, which comes without headers.
+// The parts of the standard library and of CUDA's that functors need, for NVRTC, which comes
+// without headers.
 //
 // Stands for <cmath>, <cstdint>, <type_traits>, absl/status/status.h and
 // runtime/kernels/primitives/math/device_std.h in kernels that are compiled while the program runs
