@@ -27,7 +27,7 @@ class AtomicFolder {
   AtomicFolder& operator=(AtomicFolder&&) = delete;
   ~AtomicFolder();
 
-  // Where the contents go until Commit().
+  // Returns the folder of the contents until Commit().
   const std::string& temporary() const { return temporary_; }
   // Syncs the folder and those in it to the disk, not the files, whose writers have synced them,
   // and gives it its name. Must be the last call. Errors: ALREADY_EXISTS if the name was taken

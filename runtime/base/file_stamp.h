@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// What the file system says of a file at one moment. Two stamps of a path are equal if its file is
-// the same one and has not changed in between, with the limit that IsSettled() is for.
+// The state of a file at one moment, as the file system tells it. Two stamps of a path are equal if
+// its file is the same one and has not changed in between, with the limit that IsSettled() is for.
 struct FileStamp {
   // Follows symbolic links. A file that is missing or cannot be looked at has the stamp {}.
   static FileStamp Of(const std::string& path);

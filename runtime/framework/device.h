@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// What a device's own memory is used for. All counts are since the device was made.
+// The use of a device's own memory. All counts are since the device was made.
 struct DeviceStats {
   int64_t bytes_in_use = 0;
   int64_t peak_bytes_in_use = 0;
@@ -58,7 +58,8 @@ class Device {
 
   // The memory kind of whatever a kernel of this device does not declare as host memory.
   MemoryKind memory_kind() const { return memory_kind_; }
-  // Where a value of this dtype lies when it enters or leaves a function that runs here.
+  // Returns the memory kind of a value of this dtype that enters or leaves a function which runs
+  // here.
   MemoryKind KindOf(DType dtype) const {
     return IsTriviallyCopyable(dtype) ? memory_kind_ : MemoryKind::kHost;
   }
@@ -67,9 +68,10 @@ class Device {
   // Null on devices whose kernels have done their work when they return.
   Stream* stream() const { return stream_; }
 
-  // Of the device's own memory; all zero where it has none.
+  // Returns the statistics of the device's own memory; all zero where it has none.
   virtual DeviceStats stats() const { return DeviceStats(); }
-  // What the hardware is, for people: "16 cores", "NVIDIA H100, compute capability 9.0".
+  // Returns a description of the hardware for people: "16 cores", "NVIDIA H100, compute capability
+  // 9.0".
   virtual std::string description() const { return ""; }
 
  protected:

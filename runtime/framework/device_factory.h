@@ -1,4 +1,4 @@
-// Which device types there are.
+// The registry of device types.
 #pragma once
 
 #include <map>

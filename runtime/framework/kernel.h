@@ -117,11 +117,12 @@ enum class Numerics : uint8_t {
   kStrict,
 };
 
-// What the constructor of a kernel knows: the node, with complete attributes. The constructor
-// records errors in attributes, and the creation of the kernel fails with the first of them.
+// The node for which the constructor of a kernel is called, with complete attributes. The
+// constructor records errors in attributes, and the creation of the kernel fails with the first of
+// them.
 class KernelBuild {
  public:
-  // What is known beyond the node itself when its kernel is created for a program.
+  // The facts beyond the node itself that are known when its kernel is created for a program.
   struct Surroundings {
     // For each input, the tensor if it is the same in every run of every program that will use the
     // kernel, else null. Empty if nothing is known.
@@ -199,7 +200,7 @@ class KernelBuild {
   mutable absl::Status status_;
 };
 
-// What OpKernel::Prepare() may work with.
+// The surroundings of OpKernel::Prepare().
 struct PrepareContext {
   Device* device = nullptr;    // of the kernel; null: the host
   ThreadPool* pool = nullptr;  // null: the calling thread

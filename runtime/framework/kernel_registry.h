@@ -1,4 +1,4 @@
-// Which kernels exist: by op, device, type constraints, label, priority.
+// The registry of kernels: by op, device, type constraints, label, priority.
 #pragma once
 
 #include <memory>
@@ -86,9 +86,9 @@ struct KernelMemory {
   std::vector<MemoryKind> inputs;
   std::vector<MemoryKind> outputs;
 };
-// What the registration says on `device`: host memory for declared arguments and for dtypes that
-// only the host holds, the device's own memory for the rest. The types are those of the node.
-// Errors: INTERNAL for a host memory argument that the op does not declare.
+// Returns the memory kinds by the registration on `device`: host memory for declared arguments and
+// for dtypes that only the host holds, the device's own memory for the rest. The types are those of
+// the node. Errors: INTERNAL for a host memory argument that the op does not declare.
 absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op,
                                       const AttrMap& attrs, absl::Span<const DType> input_types,
                                       absl::Span<const DType> output_types, const Device& device);

@@ -19,21 +19,17 @@ enum class OpTrait : uint8_t {
   // inputs and attributes alone. It may be dropped and reordered. It is neither folded nor merged.
   kComputesOnly,
   // Gives a handle that its attributes name; the resource is touched by the users of the handle
-  // only.
-  // It may run at any time, and may be dropped.
+  // only. It may run at any time, and may be dropped.
   kMakesHandle,
   // Finds or creates the resource whose handle or reference it gives. Whether it has run can be
-  // seen
-  // through that handle only: it may be dropped, and run once more, but must stay behind whatever
-  // may
-  // destroy the resource.
+  // seen through that handle only: it may be dropped, and run once more, but must stay behind
+  // whatever may destroy the resource.
   kMakesResource,
   // The resources that it makes, reads or writes belong to the step. A step more cannot be noticed
   // through them.
   kOwnedByStep,
   // The outputs depend on the outside. It is never folded or merged, and stays behind the writers
-  // that
-  // it waits for. It may be dropped.
+  // that it waits for. It may be dropped.
   kReadsOutside,
   // Changes the outside. It is never dropped, repeated, or moved across a reader of state.
   kWritesOutside,
@@ -41,8 +37,7 @@ enum class OpTrait : uint8_t {
   // since the numbers that come next would be others. It may be dropped.
   kRandom,
   // Waits for what another node, run or task does. It is never folded, and the server does not run
-  // it
-  // on its own accord, for want of whoever would end the waiting.
+  // it on its own accord, for want of whoever would end the waiting.
   kMayWait,
   // Fails on purpose when its inputs are wrong. It is never dropped.
   kAsserts,
@@ -53,8 +48,7 @@ enum class OpTrait : uint8_t {
   // merged. It is the same for the whole step, so nothing needs to wait for it or before it.
   kFromCaller,
   // Calls functions that its attributes of type `func` or `list(func)` name, any number of times,
-  // and
-  // does nothing else. It has the effects of those functions.
+  // and does nothing else. It has the effects of those functions.
   kCallsFunctions,
   // The same in a loop: results of one call are arguments of the next.
   kLoopsFunctions,
@@ -67,14 +61,13 @@ enum class OpTrait : uint8_t {
   // Writes a resource. It is never dropped, or moved across other users of resources.
   kWritesResource,
   // A stateful op that declares no trait, or an op that does not declare how it uses a resource or
-  // a
-  // reference that it takes. It may do anything: no pass touches it.
+  // a reference that it takes. It may do anything: no pass touches it.
   kUndeclared,
 };
 
-// What an op does with an argument. Plain tensors need no declaration. A resource or a reference
-// without one counts as written, and as handed on to every output; so does an argument of any type
-// that turns out to be a resource in a node.
+// The use that an op makes of an argument. Plain tensors need no declaration. A resource or a
+// reference without one counts as written, and as handed on to every output; so does an argument of
+// any type that turns out to be a resource in a node.
 enum class ArgUse : uint8_t {
   kUndeclared,
   // Looks at what the handle or reference names. No output gives the handle.

@@ -1,4 +1,4 @@
-// Where Send and Recv meet.
+// The meeting point of Send and Recv.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,8 @@
 
 #include "absl/strings/string_view.h"
 
-// What computes with these includes Eigen/Core, which is too heavy for a header that all include.
+// Code that computes with these includes Eigen/Core, which is too heavy for a header that all
+// include.
 namespace Eigen {
 struct bfloat16;
 struct half;

@@ -74,8 +74,8 @@ class Shape {
   int64_t num_elements_ = 1;
 };
 
-// What is known of a shape before a run: the rank may be unknown, and unknown dimensions are -1.
-// A value type.
+// A shape as far as it is known before a run: the rank may be unknown, and unknown dimensions are
+// -1. A value type.
 class PartialShape {
  public:
   // A shape of unknown rank.
