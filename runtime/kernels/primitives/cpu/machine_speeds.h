@@ -13,8 +13,11 @@ namespace tessera {
 // of percent costs little time, and never changes what is computed beyond the choice of the
 // algorithm.
 //
-// The numbers of the Intel entries come from measurements of earlier versions of the products;
-// those of the others are estimates, which product_benchmark can check.
+// The numbers are not measured when a process starts: an algorithm's choice decides the last bits
+// of its results, which must not differ between two starts or two replicas, nor depend on what else
+// the machine did in that moment. Those of the Intel entries come from measurements of earlier
+// versions of the products; the others are estimates. product_benchmark measures fma_flops,
+// depthwise_flops, gemv_bytes and packed_floats of the processor at hand, beside the entry's.
 struct MachineSpeeds {
   const char* name;
   bool has_avx512;
