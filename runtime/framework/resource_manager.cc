@@ -15,7 +15,12 @@ std::string ContainerName(absl::string_view container) {
 
 }  // namespace
 
-ResourceManager::~ResourceManager() { Clear(); }
+ResourceManager::~ResourceManager() {
+  // A resource may look for others when it dies.
+  absl::flat_hash_map<Key, IntrusivePtr<Resource>> doomed;
+  absl::MutexLock lock(&mu_);
+  doomed.swap(resources_);
+}
 
 absl::Status ResourceManager::Create(absl::string_view container, absl::string_view type_name,
                                      absl::string_view name, IntrusivePtr<Resource> resource) {
@@ -70,26 +75,6 @@ absl::Status ResourceManager::Delete(absl::string_view container, absl::string_v
   doomed = std::move(it->second);
   resources_.erase(it);
   return absl::OkStatus();
-}
-
-void ResourceManager::ClearContainer(absl::string_view container) {
-  const std::string name = ContainerName(container);
-  std::vector<IntrusivePtr<Resource>> doomed;
-  absl::MutexLock lock(&mu_);
-  for (auto it = resources_.begin(); it != resources_.end();) {
-    auto next = std::next(it);
-    if (it->first.container == name) {
-      doomed.push_back(std::move(it->second));
-      resources_.erase(it);
-    }
-    it = next;
-  }
-}
-
-void ResourceManager::Clear() {
-  absl::flat_hash_map<Key, IntrusivePtr<Resource>> doomed;
-  absl::MutexLock lock(&mu_);
-  doomed.swap(resources_);
 }
 
 void ResourceManager::ForEach(

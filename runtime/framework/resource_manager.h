@@ -36,9 +36,6 @@ class ResourceManager {
   // Errors: NOT_FOUND.
   absl::Status Delete(absl::string_view container, absl::string_view type_name,
                       absl::string_view name);
-  // Drops all resources of a container. Does nothing if there is no such container.
-  void ClearContainer(absl::string_view container);
-  void Clear();
 
   // Calls `visit(container, type, name, resource)` for each resource, in no particular order and
   // without holding the lock.

@@ -21,8 +21,9 @@ TEST(ResourceManagerTest, KeepsKindsAndContainersApart) {
             absl::StatusCode::kAlreadyExists);
   EXPECT_TRUE(manager.Create("", "table", "x", NewVariable()).ok());
   EXPECT_TRUE(manager.Create("other", "variable", "x", NewVariable()).ok());
-  manager.ClearContainer("");
+  ASSERT_TRUE(manager.Delete("", "variable", "x").ok());
   EXPECT_EQ(manager.Lookup("", "variable", "x").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(manager.Lookup("", "table", "x").ok());
   EXPECT_TRUE(manager.Lookup("other", "variable", "x").ok());
 }
 

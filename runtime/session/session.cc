@@ -199,11 +199,6 @@ class LocalSession final : public Session {
     return devices;
   }
 
-  void ResetContainers(const std::vector<std::string>& containers) override {
-    if (containers.empty()) state_->resources.Clear();
-    for (const std::string& container : containers) state_->resources.ClearContainer(container);
-  }
-
   ResourceManager& resources() override { return state_->resources; }
 
   absl::Status Close() override {

@@ -134,8 +134,6 @@ class Session {
   }
 
   virtual std::vector<const Device*> ListDevices() const = 0;
-  // Drops the resources of these containers, or of all containers if the list is empty.
-  virtual void ResetContainers(const std::vector<std::string>& containers) = 0;
   virtual ResourceManager& resources() = 0;
   // Cancels the running steps. Later runs fail with FAILED_PRECONDITION.
   virtual absl::Status Close() = 0;

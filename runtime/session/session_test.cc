@@ -337,7 +337,7 @@ tensorflow::GraphDef VariableGraph() {
   )pb");
 }
 
-TEST(SessionStateTest, VariablesLastUntilTheirContainerIsReset) {
+TEST(SessionStateTest, VariablesLastUntilTheyAreDeleted) {
   std::unique_ptr<Session> session = *Session::Create({});
   ASSERT_TRUE(session->Extend(VariableGraph()).ok());
   std::vector<Tensor> outputs;
@@ -345,9 +345,7 @@ TEST(SessionStateTest, VariablesLastUntilTheirContainerIsReset) {
   ASSERT_TRUE(session->Run({}, {}, {"init"}, nullptr).ok());
   ASSERT_TRUE(session->Run({}, {"read"}, {}, &outputs).ok());
   EXPECT_EQ(outputs[0].scalar<int32_t>(), 1);
-  session->ResetContainers({"another"});
-  EXPECT_TRUE(session->Run({}, {"read"}, {}, &outputs).ok());
-  session->ResetContainers({"box"});
+  ASSERT_TRUE(session->resources().Delete("box", Variable::kRefTypeName, "v").ok());
   EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(), absl::StatusCode::kFailedPrecondition);
 }
 

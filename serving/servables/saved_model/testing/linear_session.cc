@@ -78,7 +78,6 @@ class LinearSession : public Session {
     return Unused();
   }
   std::vector<const Device*> ListDevices() const override { return {}; }
-  void ResetContainers(const std::vector<std::string>&) override {}
   ResourceManager& resources() override { std::abort(); }
   absl::Status Close() override { return absl::OkStatus(); }
 
