@@ -35,8 +35,8 @@ std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view 
 // the errors.
 class WindowAttrs {
  public:
-  // What the constructor checks: everything, or only that the lists have as many numbers as there
-  // are dimensions, so that the caller can look first at what is refused with another code.
+  // The checks of the constructor: all of them, or only that the lists have as many numbers as
+  // there are dimensions, so that the caller can look first at what is refused with another code.
   enum class Checks { kAll, kLengths };
 
   // `spatial_rank` 2 or 3. Strides and dilations over batch and channels are left to the caller:
@@ -53,7 +53,7 @@ class WindowAttrs {
   const std::vector<int64_t>& strides() const { return strides_; }
   const std::vector<int64_t>& dilations() const { return dilations_; }
 
-  // What is left to check after Checks::kLengths. Errors: INVALID_ARGUMENT for strides or dilations
+  // The checks that Checks::kLengths leaves out. Errors: INVALID_ARGUMENT for strides or dilations
   // that are not positive, and for explicit paddings that are negative, not over spatial
   // dimensions, or not asked for.
   absl::Status CheckStrides() const;

@@ -21,7 +21,7 @@ struct PoolWindow {
   WindowAttrs attrs;
   std::vector<int64_t> ksize;
 
-  // Of a node with attributes `ksize` and `strides`; makes creation fail with UNIMPLEMENTED for a
+  // Reads the attributes `ksize` and `strides` of a node. Creation fails with UNIMPLEMENTED for a
   // window over the batch, or over channels where they are refused at once, and with
   // INVALID_ARGUMENT for lists of another length and numbers that are not positive.
   static PoolWindow FromAttrs(const KernelBuild& build, int spatial_rank, ChannelWindow channels);

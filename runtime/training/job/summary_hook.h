@@ -18,7 +18,7 @@ namespace training {
 class SummaryHook;
 }  // namespace training
 
-// What the summaries of a job show beside its steps. Any may be null or empty.
+// The values that the summaries of a job show beside its steps. Any may be null or empty.
 struct SummarySources {
   std::function<absl::StatusOr<double>()> learning_rate;
   // The trained variables by their names.

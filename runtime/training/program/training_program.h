@@ -61,7 +61,7 @@ struct QueueRunner {
   std::string queue;                 // its node
   std::vector<std::string> enqueue;  // targets of the runs
   std::string close, cancel;         // targets that close the queue, the second one at once
-  // What runs of `enqueue` end with if there is nothing more.
+  // The errors with which runs of `enqueue` say that there is nothing more.
   std::vector<absl::StatusCode> end_codes;
 };
 
@@ -70,7 +70,7 @@ struct TrainingProgram {
   std::unique_ptr<Session> session;
   // Targets of the run that gives the variables their first values; none if they have them.
   std::vector<std::string> init;
-  // What must run while steps read the graph's own data; see QueueThreads.
+  // The queues that must be filled while steps read the graph's own data; see QueueThreads.
   std::vector<QueueRunner> queue_runners;
 
   // A step: a run with these feeds and targets. Empty inputs: the graph reads its own data.

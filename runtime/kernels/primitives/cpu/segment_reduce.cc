@@ -67,7 +67,7 @@ class CpuSegmentReduce final : public SegmentReduce {
     const int64_t segments = out->dim(0);
     Id largest = -1;
     for (const Id id : ids) largest = std::max(largest, id);
-    // As in TensorFlow, the numbers of rows without elements may be any.
+    // The numbers of rows without elements may be any, as in TensorFlow.
     if (largest >= segments && data.num_elements() > 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("segment number ", largest, " is not below 'num_segments', ", segments));
