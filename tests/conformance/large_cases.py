@@ -12,11 +12,14 @@ raw = tf.raw_ops
 _CASES = {}
 
 
-def _case(*ran, name=None):
-    """Names a graph by its function; `ran` are op types that its optimised form must run."""
+def _case(*ran, **recorded):
+    """Names a graph by its function; `ran` are op types that its optimised form must run.
+
+    `recorded` are further arguments of large_recording.record().
+    """
 
     def add(function):
-        _CASES[name or function.__name__] = (function, ran)
+        _CASES[function.__name__] = (function, ran, recorded)
         return function
 
     return add
@@ -61,9 +64,9 @@ def strassen_1024_rows(b):
 
 @_case("_FusedMatMul")
 def strassen_residual(b):
-    """Sizes that are no multiples of the tiles, and what is added to the product."""
-    x = b.input("x", [777, 1030])
-    return raw.Relu(features=raw.AddV2(x=_dense(b, x, "dense", 1030, 1030), y=x))
+    """Rows that are no multiple of the tiles, and what is added to the product."""
+    x = b.input("x", [777, 1088])
+    return raw.Relu(features=raw.AddV2(x=_dense(b, x, "dense", 1088, 1088), y=x))
 
 
 @_case()
@@ -115,6 +118,25 @@ def batch_of_constants(b):
 def einsum_of_heads(b):
     query, key = b.input("query", [2, 100, 8, 64], 0.5), b.input("key", [2, 90, 8, 64], 0.5)
     return raw.Einsum(inputs=[key, query], equation="BSNH,BTNH->BNTS")
+
+
+# Half of the last place of a narrow output, relative to a number just above a power of two.
+_BFLOAT16_TOLERANCE, _HALF_TOLERANCE = 2**-8, 2**-11
+_FEW = {"samples": 96, "stretches": 64}
+
+
+@_case(tolerance=_BFLOAT16_TOLERANCE, **_FEW)
+def bfloat16_product(b):
+    x = b.narrow(b.input("x", [64, 768]), tf.bfloat16)
+    weights = b.narrow(b.weight("kernel", [768, 1024], 768**-0.5), tf.bfloat16)
+    return b.wide(raw.MatMul(a=x, b=weights))
+
+
+@_case(tolerance=_HALF_TOLERANCE, **_FEW)
+def half_product(b):
+    x = b.narrow(b.input("x", [64, 768]), tf.float16)
+    weights = b.narrow(b.weight("kernel", [768, 1024], 768**-0.5), tf.float16)
+    return b.wide(raw.MatMul(a=x, b=weights))
 
 
 @_case("_FusedMatMul")
@@ -189,6 +211,12 @@ def winograd_one_image(b):
     """Of one image with many channels: tiles of 2x2."""
     x = b.input("x", [1, 14, 14, 256])
     return raw.Relu(features=raw.AddV2(x=_convolve(b, x, "conv", 3, 256, 256), y=x))
+
+
+@_case("_FusedConv2D", **_FEW)
+def winograd_many_channels(b):
+    """Of a small image with more channels: tiles of 2x2 where products are slow, too."""
+    return _convolve(b, b.input("x", [1, 7, 7, 512]), "conv", 3, 512, 512)
 
 
 @_case("_FusedConv2D")
@@ -287,6 +315,33 @@ def separable_block(b):
     return raw.AddV2(x=y, y=x)
 
 
+@_case("_FusedConv2D", **_FEW)
+def weights_of_channels(b):
+    """The dense layer of a block that weighs the channels of an image: a convolution of a point."""
+    x = _convolve(b, b.input("x", [2, 1, 1, 1152]), "conv", 1, 1152, 48)
+    return raw.Mul(x=x, y=raw.Sigmoid(x=x))
+
+
+def _bytes(x, dtype):
+    return tf.bitcast(tf.cast(x, tf.uint8), dtype)
+
+
+@_case("QuantizedConv2D", **_FEW)
+def bytes_3x3(b):
+    """A convolution of bytes, whose sums are exact."""
+    sums, _, _ = raw.QuantizedConv2D(
+        input=_bytes(b.indices("x", [2, 28, 28, 64], 256), tf.quint8),
+        filter=_bytes(b.weight("kernel", [3, 3, 64, 96], 128, 128), tf.quint8),
+        min_input=-1.0,
+        max_input=2.0,
+        min_filter=-0.5,
+        max_filter=0.5,
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+    )
+    return b.wide(tf.bitcast(sums, tf.int32))
+
+
 # ---- transformers ----
 
 
@@ -347,5 +402,6 @@ def attention(b):
 def record(directory):
     """Records all cases below DIRECTORY and returns their paths."""
     return [
-        large_recording.record(directory, name, build, ran) for name, (build, ran) in _CASES.items()
+        large_recording.record(directory, name, build, ran, **recorded)
+        for name, (build, ran, recorded) in _CASES.items()
     ]

@@ -5,17 +5,22 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tests/conformance/large_case.h"
+#include "tests/conformance/planned_products.h"
 
 namespace tessera {
 namespace {
@@ -126,6 +131,54 @@ TEST_P(LargeCasesTest, RunsTheFusedOps) {
 
 INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest, testing::ValuesIn(CaseNames()),
                          [](const auto& info) { return info.param; });
+
+// Returns the algorithms that large products of float go by with these choices, each of some shape.
+std::set<ProductAlgorithm> AlgorithmsFor(const MachineSpeeds& speeds) {
+  std::set<ProductAlgorithm> algorithms = {ProductAlgorithm::kOneDnn, ProductAlgorithm::kOrdered,
+                                           ProductAlgorithm::kGemv};
+  if (speeds.has_avx512) {
+    algorithms.insert(
+        {ProductAlgorithm::kFmaGemm, ProductAlgorithm::kDepthwise, ProductAlgorithm::kTransposed});
+  }
+  if (speeds.has_amx) {
+    algorithms.insert(ProductAlgorithm::kAmxGemm);  // faster than what needs fewer multiplications
+  } else if (speeds.has_avx512) {
+    algorithms.insert(
+        {ProductAlgorithm::kStrassen, ProductAlgorithm::kWinograd2, ProductAlgorithm::kWinograd4});
+  }
+  return algorithms;
+}
+
+std::string NamesOf(const std::set<ProductAlgorithm>& algorithms) {
+  return absl::StrJoin(algorithms, ", ", [](std::string* names, ProductAlgorithm algorithm) {
+    absl::StrAppend(names, NameOf(algorithm));
+  });
+}
+
+TEST(LargeCases, ReachEveryAlgorithmOfProducts) {
+  const std::set<ProductAlgorithm> expected = AlgorithmsFor(SpeedsForCpu());
+  std::set<ProductAlgorithm> reached;
+  std::string by_case;
+  for (const std::string& name : CaseNames()) {
+    TakePlannedProducts();
+    for (const Numerics numerics : {Numerics::kFast, Numerics::kStrict}) {
+      const absl::StatusOr<Loaded> loaded = Load(name, 1, numerics);
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      std::vector<Tensor> outputs;
+      ASSERT_TRUE(loaded->callable->Run({}, loaded->feeds, &outputs).ok()) << name;
+    }
+    const std::set<ProductAlgorithm> planned = TakePlannedProducts();
+    reached.insert(planned.begin(), planned.end());
+    if (absl::StartsWith(name, "strassen") && expected.count(ProductAlgorithm::kStrassen) > 0) {
+      EXPECT_EQ(planned.count(ProductAlgorithm::kStrassen), 1) << name;
+    }
+    absl::StrAppend(&by_case, "\n", name, ": ", NamesOf(planned));
+  }
+  std::set<ProductAlgorithm> missing;
+  std::set_difference(expected.begin(), expected.end(), reached.begin(), reached.end(),
+                      std::inserter(missing, missing.end()));
+  EXPECT_EQ(NamesOf(missing), "") << "by the choices for " << SpeedsForCpu().name << by_case;
+}
 
 TEST(LargeCases, AWrongElementAnywhereShows) {
   Tensor output = Tensor::Of<float>({1000}, std::vector<float>(1000, 0.f));

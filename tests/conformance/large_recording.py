@@ -9,7 +9,7 @@ from tensorflow.core.framework import graph_pb2
 from conformance import generated
 from conformance.recording import add_const, session_config
 
-# Largest error of an output, relative to the largest output.
+# Largest error of an output, relative to the largest output, unless a case says otherwise.
 TOLERANCE = 1e-5
 # Elements whose values are kept, and stretches of elements of which a signed sum is.
 _SAMPLES, _STRETCHES = 384, 256
@@ -51,6 +51,15 @@ class Builder:
         self._assignments.append(tf.raw_ops.AssignVariableOp(resource=handle, value=value))
         return tf.raw_ops.ReadVariableOp(resource=handle, dtype=self.dtype)
 
+    def narrow(self, x, dtype):
+        """Rounds to a narrow dtype. The exact graph goes on with the rounded numbers."""
+        rounded = tf.cast(x, dtype)
+        return rounded if self.dtype == tf.float32 else tf.cast(rounded, self.dtype)
+
+    def wide(self, x):
+        """Converts an output to the dtype of the graph."""
+        return tf.cast(x, self.dtype)
+
     def finish(self, output):
         """Names what a run needs."""
         tf.identity(output, name="output")
@@ -78,15 +87,19 @@ def _signed_sums(values, length):
     return np.add.reduceat(signed, np.arange(0, values.size, length))
 
 
-def record(directory, name, build, ran):
-    """Writes DIRECTORY/NAME.pb and returns its path."""
+def record(directory, name, build, ran, tolerance=None, samples=_SAMPLES, stretches=_STRETCHES):
+    """Writes DIRECTORY/NAME.pb and returns its path.
+
+    A case whose output has a narrow dtype has a `tolerance` of its own. TensorFlow may be twice as
+    far off there, because it rounds sums of some of the terms too.
+    """
     graph, placeholders, single = _compute(build, tf.float32)
     _, _, exact = _compute(build, tf.float64)
     largest = np.abs(exact).max()
     error = np.abs(single - exact).max() / largest
-    if error > TOLERANCE / 3:
+    if error > (TOLERANCE / 3 if tolerance is None else 2 * tolerance):
         raise ValueError(f"{name}: TensorFlow itself is {error} off; the case is ill-conditioned")
-    length = -(-exact.size // _STRETCHES)
+    length = -(-exact.size // stretches)
 
     for node in graph.node:
         if node.name in placeholders:
@@ -95,17 +108,17 @@ def record(directory, name, build, ran):
                     node.attr[attr].f = value
                 else:
                     node.attr[attr].i = value
-    expect = add_const(graph, "expect/exact", exact.ravel()[_positions(exact.size)])
+    expect = add_const(graph, "expect/exact", exact.ravel()[_positions(exact.size, samples)])
     expect.attr["_of"].s = b"output:0"
     expect.attr["_sample_seed"].i = _SAMPLE_SEED
     expect.attr["_largest"].f = largest
-    expect.attr["_tolerance"].f = TOLERANCE
+    expect.attr["_tolerance"].f = TOLERANCE if tolerance is None else tolerance
     expect.attr["_tensorflow_error"].f = error
     for size in exact.shape:
         expect.attr["_shape"].shape.dim.add(size=size)
     expect.attr["_ran"].list.s.extend(op.encode() for op in ran)
     expect.attr["_ran"].list.SetInParent()
-    add_const(graph, "expect/tensorflow", single.ravel()[_positions(exact.size)])
+    add_const(graph, "expect/tensorflow", single.ravel()[_positions(exact.size, samples)])
     sums = add_const(graph, "expect/signed_sums", _signed_sums(exact, length))
     sums.attr["_sign_seed"].i = _SIGN_SEED
     sums.attr["_length"].i = length
@@ -116,8 +129,8 @@ def record(directory, name, build, ran):
     return path
 
 
-def _positions(size):
+def _positions(size, samples):
     """Where samples are: the first and last elements, and others anywhere."""
     return np.concatenate(
-        [[0, size - 1], generated.integers(_SAMPLE_SEED, [_SAMPLES], size).astype(np.int64)]
+        [[0, size - 1], generated.integers(_SAMPLE_SEED, [samples], size).astype(np.int64)]
     )
