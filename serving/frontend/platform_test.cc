@@ -1,4 +1,4 @@
-// A platform of a test's own, served by both front ends, which know the Servable interface alone.
+// A platform of a test's own, served by all protocols, which know the Servable interface alone.
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "runtime/host/pace.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/http/testing/http_client.h"
+#include "serving/frontend/kserve/model_repository.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
 #include "serving/servables/servable.h"
@@ -74,10 +75,12 @@ class PlatformTest : public ::testing::Test {
         &config));
     EXPECT_TRUE(models_->ApplyConfig(config).ok());
     handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
+    repository_ = std::make_unique<ModelRepository>(ModelRepository::Options{}, handler_.get(),
+                                                    models_.get());
     GrpcServer::Options grpc;
     grpc.socket_path = (root_ / "socket").string();
-    grpc_ = *GrpcServer::Start(grpc, handler_.get());
-    rest_ = *RestServer::Start({}, handler_.get());
+    grpc_ = *GrpcServer::Start(grpc, handler_.get(), repository_.get());
+    rest_ = *RestServer::Start({}, handler_.get(), repository_.get());
     stub_ = tfs::PredictionService::NewStub(
         grpc::CreateChannel("unix:" + grpc.socket_path, grpc::InsecureChannelCredentials()));
   }
@@ -85,6 +88,7 @@ class PlatformTest : public ::testing::Test {
     stub_.reset();
     rest_.reset();
     grpc_.reset();
+    repository_.reset();
     handler_.reset();
     models_.reset();
     fs::remove_all(root_);
@@ -110,6 +114,7 @@ class PlatformTest : public ::testing::Test {
   Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<ModelRepository> repository_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<tfs::PredictionService::Stub> stub_;
@@ -148,6 +153,28 @@ TEST_F(PlatformTest, ExamplesAreRefusedByAPlatformWithoutThem) {
   const grpc::Status status = stub_->Regress(
       &context, Parse<tfs::RegressionRequest>("model_spec { name: 'm' }"), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  tfs::MultiInferenceResponse results;
+  grpc::ClientContext another;
+  EXPECT_EQ(stub_
+                ->MultiInference(&another,
+                                 Parse<tfs::MultiInferenceRequest>(
+                                     "tasks { model_spec { name: 'm' } method_name: "
+                                     "'tensorflow/serving/regress' }"),
+                                 &results)
+                .error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(PlatformTest, IsServedByTheProtocolOfKServe) {
+  EXPECT_THAT(
+      AskByRest(
+          "POST", "/v2/models/m/infer",
+          R"({"inputs": [{"name": "in", "datatype": "FP32", "shape": [2], "data": [1.5, 2]}]})"),
+      HasSubstr(R"("outputs":[{"name":"out","datatype":"FP32","shape":[2],"data":[1.5,2.0]}])"));
+  const std::string metadata = AskByRest("GET", "/v2/models/m");
+  EXPECT_THAT(metadata, HasSubstr(R"("platform":"echo")"));
+  EXPECT_THAT(metadata, HasSubstr(R"("inputs":[{"name":"in","datatype":"FP32","shape":[-1]}])"));
+  EXPECT_THAT(AskByRest("GET", "/v2/models/m/stats"), HasSubstr(R"("version":"7")"));
 }
 
 TEST_F(PlatformTest, MetadataAreMadeFromTheSignatures) {

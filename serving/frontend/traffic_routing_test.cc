@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -12,9 +14,11 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "inference/grpc_service.grpc.pb.h"
 #include "runtime/host/pace.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/http/testing/http_client.h"
+#include "serving/frontend/kserve/model_repository.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
 #include "serving/servables/saved_model/testing/linear_session.h"
@@ -31,12 +35,20 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
 // Sends clients whose entry "user" is "eager" to version 2 of model `m`, and all others to 1. Keeps
 // what it is told.
 class TestRouter : public TrafficRouter {
  public:
   std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const override {
     if (model != "m") return std::nullopt;
+    ++drawn;
     return keys("User") == "eager" ? eager_version.load() : 1;
   }
   std::optional<int64_t> FallbackFor(const ServableId& failed) const override {
@@ -45,6 +57,7 @@ class TestRouter : public TrafficRouter {
     return failed.version == 1 || version == 0 ? std::nullopt : std::optional<int64_t>(version);
   }
   std::optional<int64_t> VersionOfLabel(absl::string_view, absl::string_view label) const override {
+    ++labelled;
     if (label == kStableLabel) return 1;
     return label == kCanaryLabel ? std::optional<int64_t>(2) : std::nullopt;
   }
@@ -73,6 +86,8 @@ class TestRouter : public TrafficRouter {
   std::atomic<int64_t> eager_version = 2;
   std::atomic<int64_t> fallback = 0;  // 0: there is none
   std::atomic<Interest> interest = Interest::kNone;
+  // How often a version was looked for, by Choose() and by VersionOfLabel().
+  mutable std::atomic<int> drawn = 0, labelled = 0;
   absl::Mutex mu;
   std::vector<std::string> told;
 };
@@ -106,17 +121,21 @@ class TrafficRoutingTest : public ::testing::Test {
       }
     }
     handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
+    repository_ = std::make_unique<ModelRepository>(ModelRepository::Options{}, handler_.get(),
+                                                    models_.get());
     GrpcServer::Options grpc;
     grpc.socket_path = (root_ / "socket").string();
-    grpc_ = *GrpcServer::Start(grpc, handler_.get());
-    rest_ = *RestServer::Start({}, handler_.get());
-    stub_ = tfs::PredictionService::NewStub(
-        grpc::CreateChannel("unix:" + grpc.socket_path, grpc::InsecureChannelCredentials()));
+    grpc_ = *GrpcServer::Start(grpc, handler_.get(), repository_.get());
+    rest_ = *RestServer::Start({}, handler_.get(), repository_.get());
+    channel_ = grpc::CreateChannel("unix:" + grpc.socket_path, grpc::InsecureChannelCredentials());
+    stub_ = tfs::PredictionService::NewStub(channel_);
   }
   ~TrafficRoutingTest() override {
     stub_.reset();
+    channel_.reset();
     rest_.reset();
     grpc_.reset();
+    repository_.reset();
     handler_.reset();
     models_.reset();
     fs::remove_all(root_);
@@ -169,8 +188,10 @@ class TrafficRoutingTest : public ::testing::Test {
   Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<ModelRepository> repository_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<tfs::PredictionService::Stub> stub_;
 };
 
@@ -198,6 +219,91 @@ TEST_F(TrafficRoutingTest, MetadataAreThoseOfTheStableVersion) {
   tfs::GetModelMetadataResponse response;
   ASSERT_TRUE(stub_->GetModelMetadata(&context, request, &response).ok());
   EXPECT_EQ(response.model_spec().version().value(), 1);
+}
+
+TEST_F(TrafficRoutingTest, ARequestFindsItsModelOnce) {
+  using Call = std::function<bool()>;
+  // Sends a request of one of the services.
+  const auto by_grpc = [](auto* stub, auto method, auto request, auto response) -> Call {
+    return [=]() mutable {
+      grpc::ClientContext context;
+      return (stub->*method)(&context, request, &response).ok();
+    };
+  };
+  const auto by_rest = [this](const std::string& method, const std::string& target,
+                              const std::string& body) -> Call {
+    return [=, this] {
+      HttpTestClient client(rest_->port());
+      return client.Ask(method, target, body).value_or(HttpTestClient::Reply()).status == 200;
+    };
+  };
+  using Stub = tfs::PredictionService::Stub;
+  const auto kserve = inference::GRPCInferenceService::NewStub(channel_);
+  using KServeStub = inference::GRPCInferenceService::Stub;
+  const std::string task =
+      "tasks { model_spec { name: 'm' signature_name: 'classify' } method_name: "
+      "'tensorflow/serving/classify' } ";
+  const std::string examples = " input { example_list { examples {} } }";
+  const std::string rest_examples = R"("examples": [{}]})";
+  const std::map<std::string, Call> answered = {
+      {"Predict", [this] { return Predict("") == 1; }},
+      {"Classify", by_grpc(stub_.get(), &Stub::Classify,
+                           Parse<tfs::ClassificationRequest>(
+                               "model_spec { name: 'm' signature_name: 'classify' }" + examples),
+                           tfs::ClassificationResponse())},
+      {"Regress", by_grpc(stub_.get(), &Stub::Regress,
+                          Parse<tfs::RegressionRequest>(
+                              "model_spec { name: 'm' signature_name: 'regress' }" + examples),
+                          tfs::RegressionResponse())},
+      {"MultiInference",
+       by_grpc(stub_.get(), &Stub::MultiInference,
+               Parse<tfs::MultiInferenceRequest>(
+                   task +
+                   "tasks { model_spec { name: 'm' signature_name: 'regress' } method_name: "
+                   "'tensorflow/serving/regress' }" +
+                   examples),
+               tfs::MultiInferenceResponse())},
+      {"ModelInfer",
+       by_grpc(kserve.get(), &KServeStub::ModelInfer,
+               Parse<inference::ModelInferRequest>(
+                   "model_name: 'm' inputs { name: 'x' datatype: 'FP32' shape: [1, 1] "
+                   "contents { fp32_contents: 4 } }"),
+               inference::ModelInferResponse())},
+      {"rest predict", by_rest("POST", "/v1/models/m:predict", R"({"instances": [4]})")},
+      {"rest classify", by_rest("POST", "/v1/models/m:classify",
+                                R"({"signature_name": "classify", )" + rest_examples)},
+      {"rest regress", by_rest("POST", "/v1/models/m:regress",
+                               R"({"signature_name": "regress", )" + rest_examples)},
+      {"rest infer",
+       by_rest("POST", "/v2/models/m/infer",
+               R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [4]}]})")},
+  };
+  for (const auto& [name, ask] : answered) {
+    router_.drawn = router_.labelled = 0;
+    EXPECT_TRUE(ask()) << name;
+    EXPECT_EQ(router_.drawn, 1) << name;
+    EXPECT_EQ(router_.labelled, 0) << name;
+  }
+  const std::map<std::string, Call> described = {
+      {"GetModelMetadata", by_grpc(stub_.get(), &Stub::GetModelMetadata,
+                                   Parse<tfs::GetModelMetadataRequest>(
+                                       "model_spec { name: 'm' } metadata_field: 'signature_def'"),
+                                   tfs::GetModelMetadataResponse())},
+      {"ModelMetadata", by_grpc(kserve.get(), &KServeStub::ModelMetadata,
+                                Parse<inference::ModelMetadataRequest>("name: 'm'"),
+                                inference::ModelMetadataResponse())},
+      {"ModelConfig", by_grpc(kserve.get(), &KServeStub::ModelConfig,
+                              Parse<inference::ModelConfigRequest>("name: 'm'"),
+                              inference::ModelConfigResponse())},
+      {"rest metadata", by_rest("GET", "/v1/models/m/metadata", "")},
+      {"rest v2 metadata", by_rest("GET", "/v2/models/m", "")},
+  };
+  for (const auto& [name, ask] : described) {
+    router_.drawn = router_.labelled = 0;
+    EXPECT_TRUE(ask()) << name;
+    EXPECT_EQ(router_.drawn, 0) << name;
+    EXPECT_EQ(router_.labelled, 1) << name;
+  }
 }
 
 TEST_F(TrafficRoutingTest, TheRouterIsToldOfAnswersOnlyIfItWants) {

@@ -137,8 +137,8 @@ absl::Status ModelRepository::FillModelStatistics(
   if (!version.empty()) {
     ASSIGN_OR_RETURN(models.emplace_back(), FindDescribed(name, version));
   } else {
-    if (!name.empty()) RETURN_IF_ERROR(FindDescribed(name, version).status());
     models = models_->AcquireAll(name);
+    if (models.empty() && !name.empty()) return FindDescribed(name, version).status();
   }
   for (const ModelHandle& model : models) {
     FillStatistics(model.id(), model->request_stats(), statistics->add_model_stats());
