@@ -39,12 +39,6 @@ double CostCurve::SecondsOf(int64_t rows) const {
   return std::max(0., below->second + slope * static_cast<double>(rows - below->first));
 }
 
-std::optional<absl::Duration> CostCurve::TimeOf(int64_t rows) const {
-  absl::MutexLock lock(&mu_);
-  if (seconds_.size() < 2) return std::nullopt;
-  return absl::Seconds(SecondsOf(rows));
-}
-
 int64_t CostCurve::BestRows(int64_t limit) const {
   absl::MutexLock lock(&mu_);
   if (seconds_.size() < 2) return limit;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -21,9 +20,6 @@ class CostCurve {
  public:
   // Requires at least one row.
   void Record(int64_t rows, absl::Duration time);
-
-  // Returns the time of a run; nothing before runs of two sizes were recorded.
-  std::optional<absl::Duration> TimeOf(int64_t rows) const;
 
   // Returns the fewest rows, up to `limit`, with which the device does nearly as many rows a second
   // as with any other number: more of them would only make each request wait longer. Returns

@@ -19,31 +19,35 @@ void Learn(CostCurve& curve, double fixed, double slope, double cliff = 0) {
 
 TEST(CostCurveTest, KnowsNothingBeforeTwoSizes) {
   CostCurve curve;
-  EXPECT_FALSE(curve.TimeOf(1).has_value());
-  EXPECT_EQ(curve.BestRows(kLimit), kLimit);
-  EXPECT_FALSE(curve.IsWorthMerging(1, 1));
-  curve.Record(4, absl::Milliseconds(2));
-  curve.Record(4, absl::Milliseconds(2));
-  EXPECT_FALSE(curve.TimeOf(1).has_value());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(curve.BestRows(kLimit), kLimit);
+    EXPECT_FALSE(curve.IsWorthMerging(1, 1));
+    curve.Record(4, absl::Milliseconds(2));
+  }
 }
 
-TEST(CostCurveTest, IsLinearBetweenSizesAndBeyondThem) {
-  CostCurve curve;
-  curve.Record(4, absl::Milliseconds(10));
-  curve.Record(8, absl::Milliseconds(14));
-  EXPECT_EQ(curve.TimeOf(1), absl::Milliseconds(10));
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(*curve.TimeOf(6)), 12, 1e-6);
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(*curve.TimeOf(16)), 22, 1e-6);
+TEST(CostCurveTest, IsFlatBelowTheSizesAndLinearBetweenAndBeyondThem) {
+  CostCurve gentle, steep;
+  gentle.Record(4, absl::Milliseconds(10));
+  gentle.Record(8, absl::Milliseconds(14));
+  EXPECT_TRUE(gentle.IsWorthMerging(1, 3)) << "10 ms instead of 20";
+  EXPECT_TRUE(gentle.IsWorthMerging(4, 4)) << "14 ms instead of 20";
+  EXPECT_FALSE(gentle.IsWorthMerging(16, 16)) << "38 ms instead of 44";
+  steep.Record(4, absl::Milliseconds(10));
+  steep.Record(8, absl::Milliseconds(50));
+  EXPECT_TRUE(steep.IsWorthMerging(2, 2)) << "10 ms instead of 20";
+  EXPECT_FALSE(steep.IsWorthMerging(3, 3)) << "30 ms instead of 20";
 }
 
 TEST(CostCurveTest, FollowsADeviceThatBecomesSlower) {
-  CostCurve curve;
-  Learn(curve, 10, 0);
-  for (int i = 0; i < 30; ++i) curve.Record(8, absl::Milliseconds(50));
-  EXPECT_GT(*curve.TimeOf(8), absl::Milliseconds(49));
-  // One run that was held up does not turn it over.
-  curve.Record(16, absl::Milliseconds(30));
-  EXPECT_LT(*curve.TimeOf(16), absl::Milliseconds(15));
+  CostCurve slower, held_up;
+  Learn(slower, 10, 0);
+  EXPECT_TRUE(slower.IsWorthMerging(4, 4));
+  for (int i = 0; i < 30; ++i) slower.Record(8, absl::Milliseconds(50));
+  EXPECT_FALSE(slower.IsWorthMerging(4, 4));
+  Learn(held_up, 10, 0);
+  held_up.Record(16, absl::Milliseconds(30));
+  EXPECT_TRUE(held_up.IsWorthMerging(8, 8)) << "one run that was held up does not turn it over";
 }
 
 TEST(CostCurveTest, BestRowsAreTheFewestThatKeepTheDeviceBusy) {
