@@ -19,7 +19,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/restore_tensors.h"
+#include "runtime/checkpoint/read_tensors.h"
 
 namespace tessera {
 namespace {
@@ -50,12 +50,10 @@ absl::Status Save(const std::string& prefix, const std::vector<Tensor>& tensors)
 }
 
 absl::Status Restore(const std::string& prefix, const std::vector<Tensor>& tensors) {
-  std::vector<ExpectedTensor> expected;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    expected.push_back({NameOf(i), DType::kFloat, PartialShape(tensors[i].shape())});
-  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < tensors.size(); ++i) names.push_back(NameOf(i));
   ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(prefix));
-  ASSIGN_OR_RETURN(const std::vector<Tensor> restored, RestoreTensors(*reader, expected));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> restored, ReadTensors(*reader, names));
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (restored[i].flat<float>().back() != tensors[i].flat<float>().back()) {
       return absl::DataLossError(absl::StrCat(NameOf(i), " has other values"));

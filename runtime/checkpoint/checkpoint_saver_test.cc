@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
@@ -19,7 +20,7 @@
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_state.h"
 #include "runtime/checkpoint/object_graph.h"
-#include "runtime/checkpoint/restore_tensors.h"
+#include "runtime/checkpoint/read_tensors.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
 namespace tessera {
@@ -254,24 +255,24 @@ TEST_F(CheckpointSaverTest, BadFoldersAndNamesAreRefused) {
   ASSERT_EQ(::chmod(folder_.c_str(), 0700), 0);
 }
 
-TEST_F(CheckpointSaverTest, WhatDoesNotFitIsNamedWithBothShapes) {
+TEST_F(CheckpointSaverTest, ManyTensorsAreReadInTheOrderOfTheirNames) {
   CheckpointSaver saver = Open();
-  const SavedTensor w{"w", *Tensor::Allocate(DType::kFloat, *Shape::Make({2, 3}))};
-  ASSERT_TRUE(saver.Save(1, {w}, "").ok());
+  std::vector<SavedTensor> saved;
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    saved.push_back({absl::StrCat("v", i), Tensor::Vector<float>({static_cast<float>(i), 0.5f})});
+    names.insert(names.begin(), saved.back().key);
+  }
+  ASSERT_TRUE(saver.Save(1, saved, "").ok());
   const auto checkpoint = *CheckpointReader::Open(saver.Latest()->prefix);
-  const auto tensors = RestoreTensors(*checkpoint, {{"w", DType::kFloat, {-1, 3}}});
+  const auto tensors = ReadTensors(*checkpoint, names);
   ASSERT_TRUE(tensors.ok()) << tensors.status();
-  EXPECT_EQ((*tensors)[0].shape(), Shape({2, 3}));
-  const absl::Status status =
-      RestoreTensors(*checkpoint, {{"w", DType::kFloat, {2, 4}}, {"b", DType::kFloat, {4}}})
-          .status();
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("'w' has shape [2,3] in the checkpoint and [2,4] in the graph; "
-                        "'b' is missing"));
-  EXPECT_THAT(
-      std::string(RestoreTensors(*checkpoint, {{"w", DType::kInt32, {}}}).status().message()),
-      HasSubstr("'w' is float in the checkpoint and int32 in the graph"));
+  for (int i = 0; i < 40; ++i) EXPECT_EQ((*tensors)[i].flat<float>()[0], 39 - i);
+  EXPECT_TRUE(ReadTensors(*checkpoint, {})->empty());
+  names.insert(names.begin() + 7, "absent");
+  const absl::Status status = ReadTensors(*checkpoint, names).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("absent"));
 }
 
 TEST(ObjectGraphTest, ObjectsAreATree) {

@@ -5,6 +5,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/read_tensors.h"
 #include "runtime/checkpoint/tensor_slice.h"
 
 namespace tessera {
@@ -137,15 +138,24 @@ absl::Status RestoreState(const TrainingProgram& program, const std::string& pre
     return Annotate(keys.status(),
                     absl::StrCat("the checkpoint ", prefix, " does not fit the graph: "));
   }
+  std::vector<std::string> names;  // of the tensors that are read as a whole
+  for (const std::string& key : *keys) {
+    if (!key.empty()) names.push_back(key);
+  }
+  ASSIGN_OR_RETURN(std::vector<Tensor> tensors, ReadTensors(*checkpoint, names));
   std::vector<NamedTensor> feeds;
   std::vector<std::string> targets;
   auto key = keys->begin();
+  auto tensor = tensors.begin();
   for (const StateVariable& variable : program.variables) {
-    const bool is_part = IsPartIn(*checkpoint, variable);
-    const std::string from = is_part ? variable.whole_key : *key++;
-    if (from.empty()) continue;
-    ASSIGN_OR_RETURN(Tensor value,
-                     is_part ? ReadPart(*checkpoint, variable) : checkpoint->Read(from));
+    Tensor value;
+    if (IsPartIn(*checkpoint, variable)) {
+      ASSIGN_OR_RETURN(value, ReadPart(*checkpoint, variable));
+    } else if (!(key++)->empty()) {
+      value = *std::move(tensor++);
+    } else {
+      continue;
+    }
     feeds.emplace_back(variable.value, std::move(value));
     targets.push_back(variable.assign);
   }
