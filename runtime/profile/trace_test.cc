@@ -129,6 +129,14 @@ TEST(TraceExportTest, LeavesOutWhatEndedBeforeTheTrace) {
   EXPECT_EQ(space.planes(0).lines_size(), 0);
 }
 
+// Nanoseconds of a time in a Chrome trace. Of the releases of Perfetto some round, and others
+// truncate: both must read the same.
+int64_t Nanoseconds(const rapidjson::Value& time) {
+  const double product = time.GetDouble() * 1000;
+  EXPECT_EQ(static_cast<int64_t>(product), std::llround(product)) << time.GetDouble();
+  return std::llround(product);
+}
+
 TEST(TraceExportTest, ChromeTraceIsJsonWithCompleteEvents) {
   tensorflow::profiler::XSpace space;
   ToXSpace(ExampleTrace(), &space);
@@ -141,17 +149,14 @@ TEST(TraceExportTest, ChromeTraceIsJsonWithCompleteEvents) {
     if (std::string(event["ph"].GetString()) != "X") continue;
     ++complete;
     if (std::string(event["name"].GetString()) != "inner \"quoted\"") continue;
-    EXPECT_EQ(event["ts"].GetDouble(), 2);
-    EXPECT_EQ(event["dur"].GetDouble(), 1);
+    EXPECT_EQ(Nanoseconds(event["ts"]), 2000);
+    EXPECT_EQ(Nanoseconds(event["dur"]), 1000);
     EXPECT_EQ(event["tid"].GetInt(), 7);
     EXPECT_STREQ(event["cat"].GetString(), "op");
     EXPECT_STREQ(event["args"]["device"].GetString(), "CPU:0");
   }
   EXPECT_EQ(complete, 3);
 }
-
-// Nanoseconds of a time in a Chrome trace, as Perfetto reads them.
-int64_t Nanoseconds(const rapidjson::Value& time) { return std::llround(time.GetDouble() * 1000); }
 
 TEST(TraceExportTest, ChromeTraceKeepsEventsNestedToTheNanosecond) {
   tensorflow::profiler::XSpace space;
@@ -179,6 +184,25 @@ TEST(TraceExportTest, ChromeTraceKeepsEventsNestedToTheNanosecond) {
   }
   const std::vector<std::pair<int64_t, int64_t>> expected = {{0, 2}, {1, 2}, {300, 400}};
   EXPECT_EQ(spans, expected);
+}
+
+TEST(TraceExportTest, ChromeTraceKeepsEveryNanosecondHoweverItIsRead) {
+  constexpr int64_t kHour = 3'600'000'000'000;  // the longest trace
+  tensorflow::profiler::XSpace space;
+  auto* const line = space.add_planes()->add_lines();
+  std::vector<int64_t> times;
+  for (const int64_t first : {int64_t{0}, int64_t{1'000'000}, kHour - 2000}) {
+    for (int64_t time = first; time < first + 2000; ++time) times.push_back(time);
+  }
+  for (const int64_t time : times) line->add_events()->set_offset_ps(time * 1000);
+  rapidjson::Document document;
+  document.Parse(ToChromeTrace(space).c_str());
+  ASSERT_FALSE(document.HasParseError());
+  std::vector<int64_t> read;
+  for (const auto& event : document["traceEvents"].GetArray()) {
+    if (std::string(event["ph"].GetString()) == "X") read.push_back(Nanoseconds(event["ts"]));
+  }
+  EXPECT_EQ(read, times);
 }
 
 TEST(TraceExportTest, AnEmptyTraceIsJsonToo) {

@@ -69,8 +69,11 @@ def record(server, path, *flags):
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert f"{len(events)} events" in done.stdout
     for event in events:
-        # As Perfetto does, which drops what then does not nest.
-        event["ts"], event["dur"] = round(event["ts"] * 1000), round(event["dur"] * 1000)
+        for key in ("ts", "dur"):
+            # Of Perfetto's releases some truncate and others round, and all drop what then does not
+            # nest.
+            assert int(event[key] * 1000) == round(event[key] * 1000), event
+            event[key] = round(event[key] * 1000)
     return events
 
 
