@@ -56,7 +56,8 @@ absl::StatusOr<Header> ParseHeader(absl::string_view text) {
   header.big_endian = descr[0] == '>';
   header.kind = descr[1];
   constexpr int kMaxSize = std::numeric_limits<int>::max() / kBytesPerCodePoint;
-  if (!absl::SimpleAtoi(descr.substr(2), &header.size) || header.size < 0 ||
+  // Elements without bytes, which numpy does not save, could be any number in a file of no size.
+  if (!absl::SimpleAtoi(descr.substr(2), &header.size) || header.size <= 0 ||
       header.size > kMaxSize) {
     return Malformed("its element type has no size");
   }

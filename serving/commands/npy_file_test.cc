@@ -117,5 +117,12 @@ TEST(ParseNpyTest, HugeShapeIsAnError) {
   EXPECT_FALSE(ParseNpy(Npy("<U536870911", "False", "(1,)", "")).ok());
 }
 
+TEST(ParseNpyTest, ElementsWithoutBytesAreAnError) {
+  for (const char* const descr : {"|S0", "<U0", "|V0"}) {
+    const absl::Status status = ParseNpy(Npy(descr, "False", "(300000000,)", "")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << descr << ": " << status;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::serving

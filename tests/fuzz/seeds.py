@@ -195,6 +195,17 @@ def admin_requests():
             yield b"\0".join([file, method, target, hosts[0], b"", body])
 
 
+def npy_files():
+    """Arrays of each kind of element, in either order of memory and of bytes, and of each version."""
+    types = (("<f4", 4), (">i8", 8), ("|b1", 1), ("<c16", 16), ("|V2", 2), ("|S3", 3), (">U2", 8))
+    for version in (1, 2, 3):
+        for descr, size in types:
+            for order in (False, True):
+                header = repr({"descr": descr, "fortran_order": order, "shape": (2, 3)}).encode() + b"\n"
+                length = struct.pack("<H" if version == 1 else "<I", len(header))
+                yield b"\x93NUMPY" + bytes([version, 0]) + length + header + bytes(6 * size)
+
+
 def input_pipelines():
     """Chains of each op of the fuzzer, with small numbers, and some of pairs."""
     for op in range(27):
@@ -267,6 +278,7 @@ SEEDS = {
     "input_pipeline_fuzzer": input_pipelines,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
+    "npy_fuzzer": npy_files,
     "stablehlo_fuzzer": stablehlo_modules,
     "rollout_fuzzer": rollouts,
     "admin_fuzzer": admin_requests,
