@@ -1,6 +1,7 @@
 """New versions are pushed to a real server while clients ask it: a good one goes through all of its
 steps, and a bad one of each kind is taken back and never tried again."""
 
+import collections
 import json
 import re
 import threading
@@ -239,11 +240,35 @@ def test_clients_with_a_key_stay_on_their_version(versions, tmp_path):
         assert set(versions_of_users.values()) == {1, 2}
         for _ in range(3):
             assert {user: version_of(user) for user in users} == versions_of_users
-        # The same over REST, whose replies do not name a version: the counts of the metrics do.
         label = predict_request("m", {"x": np.array(X, np.float32)}, label="canary")
         assert client.predict(label).model_spec.version.value == 2
-        for user in users:
-            status, _, body = server.http(
-                "POST", "/v1/models/m:predict", b'{"instances": [1.0]}', {"X-USER": user}
-            )
-            assert (status, json.loads(body)) == (200, {"predictions": [3.0]})
+        # By REST, whose replies do not name a version: the counts of the metrics do.
+        for protocol, path, body in REST_REQUESTS:
+            for version in (1, 2):
+                before = rest_requests(server)
+                asked = [user for user in users if versions_of_users[user] == version]
+                for user in asked:
+                    status, _, reply = server.http("POST", path, body, {"X-USER": user})
+                    assert status == 200, reply
+                counted = rest_requests(server) - before
+                assert counted == {str(version): len(asked)}, f"{protocol}: {counted}"
+
+
+REST_REQUESTS = [
+    ("v1", "/v1/models/m:predict", b'{"instances": [1.0]}'),
+    (
+        "v2",
+        "/v2/models/m/infer",
+        b'{"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [1]}]}',
+    ),
+]
+
+
+def rest_requests(server):
+    """{version: how many requests by REST it has answered}."""
+    _, _, page = server.http("GET", "/metrics")
+    pattern = r':tessera:serving:request_count\{([^}]*protocol="rest"[^}]*)\} (\d+)'
+    counts = collections.Counter()
+    for labels, count in re.findall(pattern, page.decode()):
+        counts[re.search(r'version="(\d+)"', labels)[1]] += int(count)
+    return counts
