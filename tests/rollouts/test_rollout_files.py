@@ -1,6 +1,7 @@
 """Bad blocks, damaged state, and configurations that are read again while a rollout runs."""
 
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -10,7 +11,7 @@ import pytest
 from clients.client import Client
 from clients.conftest import HALF_PLUS_TWO
 from clients.server import Server, binary
-from rollouts.version_folders import push
+from rollouts.version_folders import push, tear
 
 VERSION = HALF_PLUS_TWO / "00000123"
 HEAD = """file_system_poll_wait_seconds: 1
@@ -123,6 +124,26 @@ def test_a_killed_server_goes_on_where_it_was(files):
             time.sleep(0.05)
         server.kill()
     with files.server() as server:
+        wait_for_line(server, r"version 2 step, version 1 is stable, share 20 %")
+        assert labels(server) == {"stable": 1, "canary": 2}
+
+
+def test_a_rejected_version_is_tried_again_once_its_files_change(files, tmp_path):
+    files.write("{steps: [{share_percent: 20, duration_seconds: 1000}]}")
+    torn = tmp_path / "torn"
+    shutil.copytree(VERSION, torn)
+    tear(torn)
+    with files.server() as server:
+        push(torn, files.base_path, 2)
+        wait_for_line(server, r"version 2 rolled_back, version 1 is stable")
+        assert server.stop() == 0
+    with files.server() as server:
+        # Versions were looked for before the server was ready.
+        assert labels(server) == {"stable": 1, "canary": 1}
+        assert "version 2" not in server.log(1000)
+        whole = tmp_path / "whole"
+        shutil.copyfile(VERSION / "variables" / "variables.index", whole)
+        whole.rename(files.base_path / "2" / "variables" / "variables.index")
         wait_for_line(server, r"version 2 step, version 1 is stable, share 20 %")
         assert labels(server) == {"stable": 1, "canary": 2}
 
