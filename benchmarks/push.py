@@ -7,6 +7,8 @@
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
 
+A model is resnet50, weights_NUMBERmb, or one of `scripts/bench model`, such as bert_base.
+
 A version of a model is live. By turns its next version is a copy of the whole folder and a copy of
 the folder `variables` alone, renamed into place. First without requests: the time of a load and of
 its stages by the server's own log and metrics, best (median) milliseconds, where the rest is the
@@ -22,12 +24,16 @@ import pathlib
 import re
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 
 from load_generator import Case, Load, ROOT, answers_per_second, build
 import programs
 import swapped_models
+
+sys.path.insert(0, str(programs.ROOT / "benchmarks" / "models"))
+import make_models  # noqa: E402
 
 from google.protobuf import text_format
 from tensorflow_serving.apis import model_management_pb2
@@ -53,8 +59,11 @@ POLL = 0.01
 def export(name, folder):
     if name == "resnet50":
         swapped_models.export_resnet50(folder, "pushed")
-    else:
+    elif name.startswith("weights_"):
         swapped_models.export_weights(folder, "pushed", int(name.split("_")[1].removesuffix("mb")))
+    else:
+        make_models.make(name, make_models.default_directory())
+        shutil.copytree(make_models.default_directory() / name / "1", folder)
 
 
 class PushedModel:
