@@ -2,6 +2,7 @@
 steps, and a bad one of each kind is taken back and never tried again."""
 
 import collections
+import datetime
 import json
 import re
 import threading
@@ -19,6 +20,7 @@ from rollouts.version_folders import push, tear
 BAD = ("errors", "renamed", "slow", "nan", "wrong", "torn")
 MODELS = ("good",) + BAD
 SECONDS = 240
+WINDOW_SECONDS = 60
 X = [1.0, 2.0, 3.0]
 Y = [3.0, 5.0, 7.0]
 
@@ -47,7 +49,7 @@ BAD_MODEL = """
     rollout:
       steps: [{{share_percent: 20, duration_seconds: 1000}}]
       mirror_percent: {mirror}
-      conditions: {{min_requests: 20, {limit}}}
+      conditions: {{min_requests: 20, window_seconds: {window}, {limit}}}
 """
 LIMITS = {"slow": "max_p50_ratio: 2, max_p99_ratio: 1000"}
 OTHER_LIMITS = "max_p99_ratio: 1000"
@@ -129,6 +131,15 @@ def _versions(tmp_path_factory):
     return folder
 
 
+def seconds_tried(log, model):
+    """The time from when version 2 got its share to when it was rolled back, by the server's log."""
+    times = []
+    for decision in ("step", "rolled_back"):
+        (line,) = re.findall(rf"^.*model '{model}': version 2 {decision}, .*$", log, re.MULTILINE)
+        times.append(datetime.datetime.fromisoformat(line.split(" I ")[0]))
+    return (times[1] - times[0]).total_seconds()
+
+
 def write_config(folder):
     text = CONFIG.format(state=folder / "state.json")
     text += GOOD_MODEL.format(base_path=folder / "good")
@@ -139,6 +150,7 @@ def write_config(folder):
             base_path=folder / name,
             mirror=100 if name == "wrong" else 0,
             limit=limit,
+            window=WINDOW_SECONDS,
         )
     path = folder / "config.yaml"
     path.write_text(text, encoding="utf-8")
@@ -195,6 +207,9 @@ def test_good_versions_are_promoted_and_bad_ones_taken_back_for_good(versions, t
     assert "NaN" in reasons["nan"]
     assert "answers differ" in reasons["wrong"]
     assert "was not loaded" in reasons["torn"]
+    # Those that their own requests give away are taken back within the window of the conditions.
+    for model in ("errors", "renamed", "slow", "nan"):
+        assert seconds_tried(log, model) < WINDOW_SECONDS, model
 
     # Another process with the same files tries none of the bad versions again.
     saved = json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))["models"]
