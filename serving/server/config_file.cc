@@ -101,7 +101,9 @@ class ConfigFileReader {
     RolloutConfig& config = options_->rollouts[model->name()];
     // `rollout:` alone has all defaults.
     if (!rollout.IsNull()) {
-      ReadChecked(absl::StrCat(context, ".", kRollout), rollout, CheckRolloutConfig, &config);
+      const std::string block = absl::StrCat(context, ".", kRollout);
+      ReadChecked(block, rollout, CheckRolloutConfig, &config);
+      CheckStepsOfRollout(block, rollout);
     }
     CheckModelOfRollout(context, node, *model);
   }
@@ -117,6 +119,16 @@ class ConfigFileReader {
     if (!error) return;
     const std::string key = absl::StrCat(context, ".", error->field);
     Error(Descend(node, error->field), key, absl::StrCat(key, " ", error->message));
+  }
+
+  // The message has no difference between no steps, which have defaults, and an empty list of them.
+  void CheckStepsOfRollout(const std::string& context, const YAML::Node& rollout) {
+    if (!rollout.IsMap()) return;
+    const YAML::Node steps = rollout["steps"];
+    if (!steps || !steps.IsSequence() || steps.size() > 0) return;
+    Error(
+        steps, context + ".steps",
+        absl::StrCat(context, ".steps is empty; name a step, or leave steps out for the defaults"));
   }
 
   // Checks what a model with a rollout leaves to it.

@@ -108,6 +108,7 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
       {absl::StrCat(kModel, ", logging_config: {sampling_config: {rate: 1}}}]"),
        "additionalProperties"},
       {absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 0}]}}]"), "minimum"},
+      {absl::StrCat(kModel, ", rollout: {steps: []}}]"), "minItems"},
       {absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 101}]}}]"), "maximum"},
       {absl::StrCat(kModel, ", rollout: {conditions: {min_requests: 0}}}]"), "minimum"},
       {absl::StrCat(kModel, ", rollout: {conditions: {windows: 1}}}]"), "additionalProperties"},

@@ -258,6 +258,9 @@ TEST(ServerOptionsTest, BadRolloutsAreRefusedWithTheirLine) {
             "config.yaml:4: unknown key 'stepps' in models[0].rollout; did you mean 'steps'?");
   EXPECT_THAT(ErrorOf(model + "    steps: 5\n"),
               HasSubstr("models[0].rollout.steps must be a list"));
+  EXPECT_EQ(ErrorOf(model + "    steps: []\n"),
+            "config.yaml:4: models[0].rollout.steps is empty; name a step, or leave steps out for "
+            "the defaults");
 }
 
 TEST(ServerOptionsTest, MisspeltKeysBesideTheFieldsOfAMessageAreNamed) {
