@@ -28,12 +28,12 @@ void FailureLog::NoteFailure(absl::string_view protocol, absl::string_view metho
     left_out = std::exchange(left_out_, 0);
   }
   // Escaped, because clients choose the name, and errors quote them: a line is a line.
-  LOG(WARNING) << "request failed: " << protocol << ' ' << method << " of model '"
-               << absl::Utf8SafeCEscape(model) << "': " << absl::Utf8SafeCEscape(status.ToString())
-               << (trace_id.empty() ? "" : absl::StrCat("; trace ", trace_id))
-               << (left_out == 0
-                       ? ""
-                       : absl::StrCat("; ", left_out, " more failed since the last line"));
+  LOG(WARNING)
+      << "request failed: " << protocol << (method.empty() ? "" : " ") << method
+      << (model.empty() ? "" : absl::StrCat(" of model '", absl::Utf8SafeCEscape(model), "'"))
+      << ": " << absl::Utf8SafeCEscape(status.ToString())
+      << (trace_id.empty() ? "" : absl::StrCat("; trace ", trace_id))
+      << (left_out == 0 ? "" : absl::StrCat("; ", left_out, " more failed since the last line"));
 }
 
 }  // namespace tessera::serving

@@ -33,6 +33,13 @@ TEST(FailureLogTest, OneLineASecondCountsTheOthers) {
   EXPECT_THAT(GetCapturedStderr(), EndsWith("; 5 more failed since the last line\n"));
 }
 
+TEST(FailureLogTest, WhatARequestDoesNotNameIsLeftOut) {
+  FailureLog log;
+  CaptureStderr();
+  log.Note("rest", "", "", absl::InvalidArgumentError("Malformed"), kNoTrace, absl::Now());
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("request failed: rest: INVALID_ARGUMENT: Malformed"));
+}
+
 TEST(FailureLogTest, ALineNamesTheTraceOfItsRequest) {
   FailureLog log;
   CaptureStderr();
