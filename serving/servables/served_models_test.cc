@@ -75,6 +75,14 @@ class ServedModelsTest : public ::testing::Test {
   absl::Status Apply(const std::vector<std::string>& models, const CallOptions& options = {}) {
     return models_->ApplyConfig(Config(models), options);
   }
+  // Returns once a call that applies a configuration with this first model has its turn.
+  void AwaitConfigured(const std::string& name) {
+    const auto has_turn = [&] {
+      const auto models = models_->config().model_config_list();
+      return models.config_size() > 0 && models.config(0).name() == name;
+    };
+    while (!has_turn()) absl::SleepFor(absl::Milliseconds(1));
+  }
   int64_t VersionOf(const ModelSpec& spec) {
     auto handle = models_->Acquire(spec);
     return handle.ok() ? handle->version() : -1;
@@ -444,7 +452,7 @@ TEST_F(ServedModelsTest, CancellationAndStopEndTheWait) {
 
 TEST_F(ServedModelsTest, LateCallQueuesBehindAWaitingOneNoLongerThanItsDeadline) {
   std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
-  absl::SleepFor(absl::Milliseconds(30));
+  AwaitConfigured("later");
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       Apply({"other"}, {.deadline = absl::Now() + absl::Milliseconds(20)})));
   AddVersion("later/1");
@@ -453,7 +461,7 @@ TEST_F(ServedModelsTest, LateCallQueuesBehindAWaitingOneNoLongerThanItsDeadline)
 
 TEST_F(ServedModelsTest, LateCallLeavesTheQueueWhenItIsCancelled) {
   std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
-  absl::SleepFor(absl::Milliseconds(30));
+  AwaitConfigured("later");
   CancellationManager cancellation;
   std::thread canceller([&] {
     absl::SleepFor(absl::Milliseconds(20));
@@ -471,7 +479,7 @@ TEST_F(ServedModelsTest, LateCallLeavesTheQueueWhenItIsCancelled) {
 TEST_F(ServedModelsTest, NothingIsAppliedOnceStopped) {
   AddVersion("other/1");
   std::thread waiting([&] { EXPECT_TRUE(absl::IsCancelled(Apply({"later"}))); });
-  absl::SleepFor(absl::Milliseconds(30));
+  AwaitConfigured("later");
   std::thread queued([&] { EXPECT_TRUE(absl::IsCancelled(Apply({"other"}))); });
   absl::SleepFor(absl::Milliseconds(30));
   models_->Stop();
