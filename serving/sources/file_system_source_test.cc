@@ -215,9 +215,13 @@ TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
   ASSERT_TRUE(recorder.WaitUntil("m", 1));
   MakeVersion("m/2");
   for (int i = 0; i < 80; ++i) {
+    const absl::Time before = absl::Now();
     std::ofstream(Path("m/2/data"), std::ios::app) << "more";
     absl::SleepFor(absl::Milliseconds(20));
-    EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
+    const auto told = recorder.Told("m");
+    // A machine that holds this thread up for the settle time makes the folder quiet.
+    if (absl::Now() - before >= absl::Seconds(1)) break;
+    EXPECT_THAT(told, ElementsAre(Pair(1, "1")));
   }
   for (int i = 0; i < 2000 && recorder.Told("m").count(2) == 0; ++i) {
     absl::SleepFor(absl::Milliseconds(5));
