@@ -168,7 +168,7 @@ TEST_F(GrpcServerTest, FailuresOfEveryMethodAreLoggedWithTheirTrace) {
   EXPECT_THAT(logged(status, {kTraceparent}),
               AllOf(HasSubstr("grpc GetModelStatus of model 'gone': "), HasSubstr(kTrace)));
   EXPECT_THAT(logged(reload, {}),
-              AllOf(HasSubstr("grpc HandleReloadConfigRequest of model '': INVALID_ARGUMENT"),
+              AllOf(HasSubstr("grpc HandleReloadConfigRequest: INVALID_ARGUMENT"),
                     Not(HasSubstr("trace"))));
   // Malformed, or told twice: as if it were not there.
   EXPECT_THAT(logged(predict, {"00-4bf9-00f0-01"}), Not(HasSubstr("trace")));
