@@ -22,6 +22,22 @@ absl::flat_hash_map<absl::string_view, const CpuElementwiseOp*>& Ops() {
   return *ops;
 }
 
+// The registered ops of narrow floats alone, which stand for those above. Written before main
+// alone.
+using NarrowKey = std::pair<absl::string_view, DType>;
+absl::flat_hash_map<NarrowKey, const CpuElementwiseOp*>& NarrowOps() {
+  static auto* const ops = new absl::flat_hash_map<NarrowKey, const CpuElementwiseOp*>;
+  return *ops;
+}
+
+// Null if there is none.
+const CpuElementwiseOp* FindOp(absl::string_view name, DType dtype) {
+  const auto narrow = NarrowOps().find(NarrowKey(name, dtype));
+  if (narrow != NarrowOps().end()) return narrow->second;
+  const auto it = Ops().find(name);
+  return it != Ops().end() && Contains(it->second->op->dtypes, dtype) ? it->second : nullptr;
+}
+
 LoopFn LoopFor(const CpuElementwiseOp& op, DType dtype) {
   const bool is_wide = op.wide_loops != nullptr && HasAvx512();
   return (*(is_wide ? op.wide_loops : op.loops))[OperandIndex(dtype)];
@@ -114,25 +130,33 @@ class CpuElementwise final : public Elementwise {
 
 std::unique_ptr<Elementwise> MakeCpuElementwise(const KernelBuild& build,
                                                 const Elementwise::Options& options) {
-  if (FindElementwiseLoop(options.name, options.dtype) == nullptr) {
+  const CpuElementwiseOp* const op = FindOp(options.name, options.dtype);
+  if (op == nullptr) {
     build.Fail(absl::InternalError(absl::StrCat("no elementwise function '", options.name, "' of ",
                                                 DTypeName(options.dtype))));
     return nullptr;
   }
-  return std::make_unique<CpuElementwise>(*Ops().at(options.name), options);
+  return std::make_unique<CpuElementwise>(*op, options);
 }
 REGISTER_PRIMITIVE(Elementwise, kCpu, MakeCpuElementwise);
 
 }  // namespace
 
 LoopFn FindElementwiseLoop(absl::string_view op, DType dtype) {
-  const auto it = Ops().find(op);
-  if (it == Ops().end() || !Contains(it->second->op->dtypes, dtype)) return nullptr;
-  return LoopFor(*it->second, dtype);
+  const CpuElementwiseOp* const found = FindOp(op, dtype);
+  return found == nullptr ? nullptr : LoopFor(*found, dtype);
 }
 
 CpuElementwiseRegistration::CpuElementwiseRegistration(absl::Span<const CpuElementwiseOp> ops) {
-  for (const CpuElementwiseOp& op : ops) Ops().emplace(op.op->name, &op);
+  for (const CpuElementwiseOp& op : ops) {
+    if ((op.op->dtypes & ~kNarrowFloat) != 0) {
+      Ops().emplace(op.op->name, &op);
+      continue;
+    }
+    for (const DType dtype : DTypeList(op.op->dtypes)) {
+      NarrowOps().emplace(NarrowKey(op.op->name, dtype), &op);
+    }
+  }
 }
 
 }  // namespace tessera
