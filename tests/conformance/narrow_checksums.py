@@ -1,7 +1,7 @@
-"""Prints checksums of TensorFlow's composite elementwise ops in half and bfloat16.
+"""Prints checksums of TensorFlow's composite ops in half and bfloat16.
 
-The lines belong into kRecordedCases of runtime/kernels/stepwise_elementwise_test.cc, which says how
-operands and checksums are made.
+The lines belong into the tables kRecordedCases of runtime/kernels/stepwise_elementwise_test.cc and
+runtime/kernels/nn/narrow_cross_entropy_test.cc, which say how operands and checksums are made.
 """
 
 import numpy as np
@@ -39,6 +39,20 @@ def run(op, dtype, operands):
     return tf.bitcast(raw(**operands), tf.uint16).numpy()
 
 
+def print_cross_entropies(dtype, name):
+    for classes in (4, 10, 45, 100):
+        row, column = np.meshgrid(np.arange(64), np.arange(classes), indexing="ij")
+        values = ((row * 7919 + column * 104729) % 1000 - 500) / 128
+        logits = tf.cast(tf.constant(values, tf.float32), dtype)
+        labels = tf.cast(tf.constant((row + column) % 4 / 64, tf.float32), dtype)
+        sparse = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+            features=logits, labels=tf.constant(np.arange(64) * 13 % classes))
+        dense = tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=logits, labels=labels)
+        sums = [checksum(tf.bitcast(tensor, tf.uint16).numpy().reshape(-1), dtype)
+                for tensor in (*sparse, *dense)]
+        print(f"    {{DType::{name}, {classes}, {{{', '.join(f'0x{s:016x}' for s in sums)}}}}},")
+
+
 def main():
     everything = np.arange(65536, dtype=np.uint16)
     others = ((np.arange(65536) * 40503 + 12345) & 0xFFFF).astype(np.uint16)
@@ -56,6 +70,7 @@ def main():
                                                            second: moderate(others)})))
         for op, operands, result in lines:
             print(f'    {{"{op}", DType::{name}, {operands}, 0x{checksum(result, dtype):016x}}},')
+        print_cross_entropies(dtype, name)
 
 
 if __name__ == "__main__":
