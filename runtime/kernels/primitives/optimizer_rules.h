@@ -35,6 +35,12 @@ TESSERA_DEVICE_FUNCTION Complex<T> Sqrt(Complex<T> x) {
   return device_std::sqrt(x);
 }
 
+// x / (sqrt(y) + epsilon). Types that round each step have an overload of their own.
+template <typename T>
+TESSERA_DEVICE_FUNCTION T OverRoot(T x, T y, T epsilon) {
+  return x / (Sqrt(y) + epsilon);
+}
+
 // x, moved by `threshold` >= 0 towards 0, which it does not pass. NaN stays NaN.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
@@ -90,7 +96,7 @@ struct Adagrad {
   TESSERA_DEVICE_FUNCTION explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     if constexpr (kUpdateSlots) accum += g * g;
-    var -= lr * g / (Sqrt(accum) + epsilon);
+    var -= OverRoot(lr * g, accum, epsilon);
   }
   T lr, epsilon;
 };
@@ -114,7 +120,7 @@ struct Adadelta {
   TESSERA_DEVICE_FUNCTION explicit Adadelta(const T* s) : lr(s[0]), rho(s[1]), epsilon(s[2]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum, T& accum_update) const {
     accum = accum * rho + g * g * (T(1) - rho);
-    const T update = Sqrt(accum_update + epsilon) / Sqrt(accum + epsilon) * g;
+    const T update = OverRoot(Sqrt(accum_update + epsilon), accum + epsilon, T(0)) * g;
     var -= update * lr;
     accum_update = accum_update * rho + update * update * (T(1) - rho);
   }

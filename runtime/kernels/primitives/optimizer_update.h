@@ -70,8 +70,8 @@ struct OptimizerUpdate {
   // int64, row i of the gradient belongs to row indices[i] of the variable, whose other rows stay
   // as they are; a row that stands there several times is updated each time, in order.
   //
-  // Half and bfloat16 are computed as float and rounded once. Errors: INVALID_ARGUMENT for an index
-  // that is out of range, before anything is written; UNIMPLEMENTED for another dtype.
+  // The CPU rounds half and bfloat16 after each step, as TensorFlow does. Errors: INVALID_ARGUMENT
+  // for an index that is out of range, before anything is written; UNIMPLEMENTED for another dtype.
   using Function = absl::Status(KernelContext& ctx, const OptimizerStep& step,
                                 const Tensor& gradient, const Tensor* indices, Tensor* variable,
                                 Tensor* slot0, Tensor* slot1, Tensor* slot2);

@@ -157,6 +157,49 @@ TEST(OptimizerTest, NarrowFloatsAreComputedAsFloat) {
   }
 }
 
+// Runs an optimizer of one slot on halves, and compares with a formula that rounds each step.
+template <typename Formula>
+void ExpectHalfUpdate(absl::string_view op, float extra, Formula formula) {
+  using Half = Eigen::half;
+  constexpr int kCount = 700;
+  Tensor value = *Tensor::Zeros(DType::kHalf, {kCount}),
+         slot = *Tensor::Zeros(DType::kHalf, {kCount});
+  Tensor gradient = *Tensor::Zeros(DType::kHalf, {kCount});
+  for (int i = 0; i < kCount; ++i) {
+    value.flat<Half>()[i] = Half(std::sin(1.3f * i));
+    slot.flat<Half>()[i] = Half(1.1f + std::cos(0.7f * i));
+    gradient.flat<Half>()[i] = Half(std::sin(0.9f * i + 1));
+  }
+  Var var(value), accum(slot);
+  std::vector<Tensor> inputs{var.handle(), accum.handle(), Tensor::Scalar(Half(0.1f)), gradient};
+  if (extra != 0) inputs.push_back(Tensor::Scalar(Half(extra)));
+  ASSERT_TRUE(Apply(op, inputs).ok());
+  const Tensor got = var.variable->Read();
+  for (int i = 0; i < kCount; ++i) {
+    Half x = value.flat<Half>()[i], a = slot.flat<Half>()[i];
+    formula(gradient.flat<Half>()[i], x, a);
+    ASSERT_EQ(static_cast<float>(got.flat<Half>()[i]), static_cast<float>(x)) << op << " at " << i;
+  }
+}
+
+TEST(OptimizerTest, EachStepOfARuleIsRoundedToHalf) {
+  using Half = Eigen::half;
+  const Half lr(0.1f), momentum(0.9f);
+  ExpectHalfUpdate("ResourceApplyMomentum", 0.9f, [=](Half g, Half& x, Half& a) {
+    a = a * momentum + g;
+    x = x - a * lr;
+  });
+  ExpectHalfUpdate("ResourceApplyKerasMomentum", 0.9f, [=](Half g, Half& x, Half& a) {
+    a = a * momentum - g * lr;
+    x = x + a;
+  });
+  // TensorFlow multiplies by the reciprocal root.
+  ExpectHalfUpdate("ResourceApplyAdagrad", 0, [=](Half g, Half& x, Half& a) {
+    a = a + g * g;
+    x = x - g * lr * Half(1 / std::sqrt(static_cast<float>(a)));
+  });
+}
+
 TEST(OptimizerTest, ManyThreadsUpdateEachElementOnce) {
   constexpr int64_t kCount = 200001;
   Var var(*Tensor::Zeros(DType::kFloat, {kCount}));

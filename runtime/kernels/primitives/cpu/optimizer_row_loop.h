@@ -36,10 +36,10 @@ template <typename Rule, typename T>
 void UpdateRows(const OptimizerStep& step, const OptimizerRows& rows) {
   T scalars[kMaxOptimizerScalars];
   for (int i = 0; i < kMaxOptimizerScalars; ++i) {
-    if constexpr (std::is_floating_point_v<T>) {
-      scalars[i] = static_cast<T>(step.scalars[i].real());
-    } else {
+    if constexpr (std::is_constructible_v<T, std::complex<double>>) {
       scalars[i] = T(step.scalars[i]);
+    } else {
+      scalars[i] = static_cast<T>(step.scalars[i].real());
     }
   }
   const Rule rule(scalars);

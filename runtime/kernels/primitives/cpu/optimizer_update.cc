@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/cpu/index_check.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/optimizer_loops.h"
+#include "runtime/kernels/primitives/cpu/optimizer_narrow_loops.h"
 #include "runtime/kernels/primitives/cpu/optimizer_row_loop.h"
 
 namespace tessera {
@@ -17,12 +18,14 @@ constexpr double kCost = 2.5;
 // Elements of narrow floats that are computed at once as float.
 constexpr int64_t kBlock = 512;
 
-// Null if the rule is not defined for the dtype. Narrow floats have the loop of float.
+// Null if the rule is not defined for the dtype. Loops of narrow floats take floats.
 OptimizerLoop FindLoop(DType dtype, OptimizerRule rule, bool variant) {
   static const bool has_avx512 = HasAvx512();
   switch (dtype) {
     case DType::kHalf:
     case DType::kBfloat16:
+      if (const OptimizerLoop loop = NarrowOptimizerLoop(dtype, rule, variant)) return loop;
+      [[fallthrough]];
     case DType::kFloat:
       return (has_avx512 ? avx512::FloatOptimizerLoop : avx2::FloatOptimizerLoop)(rule, variant);
     case DType::kDouble:
