@@ -147,6 +147,28 @@ def test_noise_without_a_seed_is_not_compared(noise, kind):
     assert comparing.Comparison(runtime, oracle).judge(case).kind == kind
 
 
+@pytest.mark.parametrize(
+    "matrix, kind",
+    [
+        ([[1, 1], [1, 1]], "skipped"),
+        ([[0, 0], [0, 0]], "skipped"),
+        ([[1, 1], [1, 1 + 1e-7]], "skipped"),
+        ([[1, 1], [1, 1.01]], "value"),
+        ([[[2, 0], [0, 2]], [[1, 2], [2, 4]]], "skipped"),
+        ([[1e-20, 0], [0, 1e-20]], "value"),
+        ([[np.inf, 0], [0, 1]], "value"),
+        (np.zeros((0, 0)), "value"),
+    ],
+)
+def test_roots_of_singular_matrices_are_not_compared(matrix, kind):
+    case = _case("MatrixSquareRoot")
+    case.node.add(name="in0", op="Const").attr["value"].tensor.CopyFrom(
+        tf.make_tensor_proto(np.array(matrix, np.float32)))
+    case.node[0].input.append("in0")
+    runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == kind
+
+
 def test_ctc_losses_that_both_refuse_agree():
     runtime = _Worker(comparing.WAYS, [1.0], "INVALID_ARGUMENT")
     oracle = _Worker(["tensorflow"], [1.0], "INVALID_ARGUMENT")
