@@ -9,6 +9,7 @@ import pathlib
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.framework import errors, op_def_registry
 
 from conformance.recording import add_const, error_name, session_config
@@ -353,6 +354,25 @@ def _binomial_draws():
     return Plan(runs, [*draws, raw.ReadVariableOp(resource=state, dtype=tf.int64)])
 
 
+def _reduced_to_nothing():
+    """XLA does not look at the first value of a reduction whose result has no elements."""
+    @tf.function(input_signature=[tf.TensorSpec((), tf.float32)] * 2)
+    def add(x, y):
+        return x + y
+
+    reducer = add.get_concrete_function()
+    reducer.add_to_graph(tf.compat.v1.get_default_graph())
+    x = tf.zeros((2, 0, 3))
+    results = [
+        gen_xla_ops.xla_reduce(input=x, init_value=tf.constant(init), dimensions_to_reduce=dims,
+                               reducer=reducer)
+        for dims, init in (([0], [[7.0]]), ([2], [1.0, 2.0]), ([], 1.0), ([1], 7.0))
+    ]
+    results += gen_xla_ops.xla_variadic_reduce_v2(
+        inputs=[x], init_values=[tf.constant([1.0, 2.0])], dimensions_to_reduce=[0], reducer=reducer)
+    return Plan([], results)
+
+
 def cases():
     """All cases by name."""
     found = {
@@ -384,6 +404,7 @@ def cases():
         staging_peek=_peek_at_stage,
         stack_by_reference=_stack_by_reference,
         binomial_draws=_binomial_draws,
+        reduced_to_nothing=_reduced_to_nothing,
     )
     return found
 

@@ -30,17 +30,19 @@ class ReduceKernel final : public OpKernel {
       }
       is_reduced[d] = true;
     }
-    for (int i = 0; i < count; ++i) {
-      if (ctx.input(i).shape() != shape || ctx.input(count + i).num_elements() != 1) {
-        return absl::InvalidArgumentError("the inputs differ in shape, or an init is no scalar");
-      }
-    }
     std::vector<int64_t> kept, reduced, order;
     for (int d = 0; d < shape.rank(); ++d) (is_reduced[d] ? reduced : kept).push_back(d);
     std::vector<int64_t> kept_dims;
     for (int64_t d : kept) kept_dims.push_back(shape.dim(d));
     const Shape result_shape{absl::Span<const int64_t>(kept_dims)};
     const int64_t columns = result_shape.num_elements();
+    for (int i = 0; i < count; ++i) {
+      // XLA does not look at what an empty result begins with.
+      const bool has_init = columns == 0 || ctx.input(count + i).num_elements() == 1;
+      if (ctx.input(i).shape() != shape || !has_init) {
+        return absl::InvalidArgumentError("the inputs differ in shape, or an init is no scalar");
+      }
+    }
     int64_t rows = columns == 0 ? 0 : shape.num_elements() / columns;
     ASSIGN_OR_RETURN(std::vector<Tensor> values, ToRows(ctx, shape, reduced, kept));
     while (rows > 1) RETURN_IF_ERROR(Halve(ctx, columns, &rows, &values));
