@@ -56,6 +56,17 @@ TEST(UnusualArgumentsTest, ConditionsOfAssertAreScalars) {
   EXPECT_EQ(assert_that(Tensor::Zeros(DType::kBool, {0}).value()), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, PaddedConvolutionsMayNotStepOverImages) {
+  const auto convolve = [](std::vector<int64_t> strides) {
+    const Tensor paddings = Tensor::Zeros(DType::kInt32, {4, 2}).value();
+    return CodeOf("FusedPadConv2D", {Floats({1, 2, 2, 1}), paddings, Floats({1, 1, 1, 1})},
+                  {{"mode", "REFLECT"}, {"padding", "VALID"}, {"strides", std::move(strides)}});
+  };
+  EXPECT_EQ(convolve({1, 1, 1, 1}), kOk);
+  EXPECT_EQ(convolve({2, 1, 1, 1}), kInvalid);
+  EXPECT_EQ(convolve({1, 1, 1, 2}), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
   const AttrMap attrs = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}};
   EXPECT_EQ(CodeOf("Conv2D", {Floats({1, 2, 2, 3}), Floats({1, 1, 3, 0})}, attrs), kOk);

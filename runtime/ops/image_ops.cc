@@ -228,7 +228,7 @@ REGISTER_OP("ScaleAndTranslateGrad")
     .Input("grads: T").Input("original_image: T").Input("scale: float")
     .Input("translation: float").Output("output: T").Attr("T: {float}")
     .Attr("kernel_type: string = 'lanczos3'").Attr("antialias: bool = true")
-    .ShapeFn(shape::Spec<"[b, ?, ?, c], [b, h, w, c], [2], [2] -> [b, h, w, c]">);
+    .ShapeFn(shape::Spec<"[b, ?, ?, c], [?, h, w, ?], [2], [2] -> [b, h, w, c]">);
 REGISTER_OP("StatelessSampleDistortedBoundingBox")
     .Input("image_size: T").Input("bounding_boxes: float").Input("min_object_covered: float")
     .Input("seed: Tseed").Output("begin: T").Output("size: T").Output("bboxes: float")

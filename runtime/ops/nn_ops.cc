@@ -448,7 +448,7 @@ REGISTER_OP("MaxPoolWithArgmax")
     .Attr("strides: list(int) >= 4").Attr("Targmax: {int32, int64} = int64")
     .Attr("padding: {'SAME', 'VALID'}").Attr("include_batch_in_index: bool = false")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
-        "uint64}").ShapeFn(shape::Pool);
+        "uint64}").ShapeFn(shape::PoolWithArgmax);
 REGISTER_OP("NthElement")
     .Input("input: T").Input("n: int32").Output("values: T").Attr("reverse: bool = false")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "

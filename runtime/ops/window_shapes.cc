@@ -182,6 +182,14 @@ absl::Status PaddedConvolution(ShapeContext& c) {
 
 absl::Status Pool(ShapeContext& c) { return SetPoolByAttributes(c, c.num_outputs()); }
 
+absl::Status PoolWithArgmax(ShapeContext& c) {
+  ASSIGN_OR_RETURN(const Window window, ReadWindow(c));
+  ASSIGN_OR_RETURN(Sizes ksize, c.attr<Sizes>("ksize"));
+  if (ksize.size() < 3) return absl::InvalidArgumentError("ksize has too few elements");
+  ksize[window.channel_dim(static_cast<int>(ksize.size()))] = 1;
+  return SetPool(c, window, ksize, c.num_outputs());
+}
+
 absl::Status QuantizedPool(ShapeContext& c) {
   RETURN_IF_ERROR(ScalarsAfterFirst(c));  // the minimum and the maximum
   return SetPoolByAttributes(c, 1);

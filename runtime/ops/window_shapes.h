@@ -16,6 +16,8 @@ absl::Status QuantizedConvolution(ShapeContext& c);
 // A convolution of an image that is padded, or resized and padded, before it: the sizes are unknown.
 absl::Status PaddedConvolution(ShapeContext& c);
 absl::Status Pool(ShapeContext& c);    // every output is input 0 pooled by attributes
+// The same for MaxPoolWithArgmax, whose window over channels leaves them apart.
+absl::Status PoolWithArgmax(ShapeContext& c);
 absl::Status PoolV2(ShapeContext& c);  // ksize and strides are inputs 1 and 2
 absl::Status QuantizedPool(ShapeContext& c);
 absl::Status FractionalPool(ShapeContext& c);

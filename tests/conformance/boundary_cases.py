@@ -77,6 +77,10 @@ def images_of_two_pixels():
     for kernel in ("lanczos3", "triangle", "box"):
         file.add([image, _ints(4, 5), np.float32([1, 1]), np.float32([1, 2])],
                  T=tf.uint8, kernel_type=kernel)
+    # The placement is looked at where there are no images, too.
+    one = np.ones(2, np.float32)
+    for scale, translation in ((one, one), (one[:1], one), (one, one[:1]), (-one, one)):
+        file.add([_zeros(0, 2, 2, 1), _ints(3, 3), scale, translation], **_FLOAT)
     return file
 
 
@@ -142,6 +146,13 @@ def ranges_above_zero():
         for low in (-1, 0, 1):
             file.add([numbers, np.float32([-1]), np.float32([1]), np.float32(low), np.float32(2)],
                      T=tf.qint32, out_type=out_type)
+    # There may be ranges of more channels than images have.
+    numbers = np.array([5, -7, 9], np.int32).reshape(1, 1, 1, 3) << 27
+    for images, minima, maxima in ((numbers, 3, 3), (numbers, 7, 7), (numbers, 3, 7),
+                                   (numbers[:, :0], 1, 1), (numbers[0], 3, 3)):
+        file.add([images.astype(tf.qint32.as_numpy_dtype), -np.arange(1, minima + 1, dtype=np.float32),
+                  np.ones(maxima, np.float32), np.float32(-1), np.float32(2)],
+                 T=tf.qint32, out_type=tf.qint8)
     return file
 
 
@@ -250,6 +261,8 @@ def windows_refused_for_several_reasons():
         images = np.ones((1, 2, 2, 2), np.float32)
         file.add([images, images, images, _ints(*ksize), _ints(*strides)], padding="VALID",
                  **_FLOAT)
+        file.add([images[0], images, images, _ints(*ksize), _ints(*strides)], padding="VALID",
+                 **_FLOAT)
     return file
 
 
@@ -339,6 +352,83 @@ def sets_in_two_pieces(op):
     return file
 
 
+def places_of_maxima_over_channels():
+    file = OpFile("MaxPoolGradWithArgmax")
+    images = np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2)
+    gradients = images[..., :1] + 1
+    places = np.array([0, 2, 4, 6, 1, 3, 5, 7]).reshape(2, 2, 2, 1)
+    attrs = dict(T=tf.float32, Targmax=tf.int64, padding="SAME", ksize=[1, 1, 1, 2])
+    for strides, grad in (((1, 1, 1, 2), gradients), ((1, 2, 1, 2), gradients),
+                          ((1, 1, 1, 1), gradients), ((1, 1, 1, 2), images)):
+        file.add([images, grad, places], strides=strides, include_batch_in_index=False, **attrs)
+    batch = [images, gradients, places + np.array([0, 8]).reshape(2, 1, 1, 1)]
+    file.add(batch, strides=[1, 1, 1, 2], include_batch_in_index=True, **attrs)
+    file.add([_zeros(1, 1), _zeros(1, 1), np.int64(6)], strides=[1, 1, 1, 1], **attrs)
+    return file
+
+
+def partitions_of_other_sizes():
+    file = OpFile("RaggedTensorToTensor")
+
+    def add(values, shape, kinds, *partitions):
+        file.add([np.array(shape, np.int64), np.float32(values), np.float32(-1),
+                  *(np.array(partition, np.int64) for partition in partitions)],
+                 T=tf.float32, Tindex=tf.int64, Tshape=tf.int64,
+                 num_row_partition_tensors=len(kinds), row_partition_types=kinds)
+
+    splits = "ROW_SPLITS"
+    add([1, 2, 3, 4, 5], -1, [splits], [0, 2, 3])
+    add([1, 2], [1, 2], [splits], [0, 2, 9])  # the values that are not there are cut off
+    add([1], [2, 1], [splits], [0, 1, 1])
+    ids = ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]
+    add([1, 2, 3, 4], -1, ids, 2, [0, 1])
+    add([1, 2, 3], [2, 1], ids, 2, [0, 0, 1, 1])
+    for inner in ([0, 1], [0, 1, 2], [0, 1, 2, 3]):
+        add([1, 2, 3, 4], -1, [splits, splits], [0, 2], inner)
+    return file
+
+
+def vectors_of_coordinates(op):
+    file = OpFile(op)
+    for shape, indices, updates in (((8, 10, 1), (5, 6), (1,)), ((8,), (1, 3), (2,)),
+                                    ((4, 2), (3,), (1, 2)), ((4, 2), (3, 1), (2, 2)),
+                                    ((0,), (), (0,)), ((4,), (9,), (1,)), ((4,), (1, 9), (2,))):
+        file.add([_zeros(*shape), _ints(*indices), _zeros(*updates) + 7],
+                 T=tf.float32, Tindices=tf.int32)
+    return file
+
+
+def sizes_of_volumes_refused_first():
+    file = OpFile("MaxPool3D")
+    for size in ((0, 1, 1, 1, 1), (1, 0, 1, 1, 2), (2, 1, 1, 1, 1), (1, 1, 1, 1, 2)):
+        file.add([_zeros(1, 1, 1, 1, 1)], ksize=size, strides=(1,) * 5, padding="VALID", **_FLOAT)
+    return file
+
+
+def gradients_without_images():
+    file = OpFile("MaxPoolGradGradV2")
+    image, matrix = _zeros(1, 1, 1, 1), _zeros(1, 1)
+    for size in ((1, 1, 1, 2), (2, 1, 1, 1), (1, 1, 1, 1)):
+        for inputs in ([matrix] * 3, [image, matrix, image], [image, image, matrix], [image] * 3):
+            file.add([*inputs, _ints(*size), _ints(1, 1, 1, 1)], padding="VALID", **_FLOAT)
+    return file
+
+
+def gradients_of_no_pixels():
+    file = OpFile("ScaleAndTranslateGrad")
+    image, scale = np.ones((1, 2, 2, 1), np.float32), np.ones(2, np.float32)
+    file.add([image[:, :, :0], image, scale, scale], **_FLOAT)
+    file.add([image[:, :0], image, scale, scale], antialias=False, **_FLOAT)
+    # Images and channels are those of the gradients; the placement is looked at in any case.
+    for gradients, original, place in (
+            (image[:, :, :0], image, scale[:1]), (image[:, :0], image, -scale),
+            (np.concatenate([image, image]), image, scale), (image[:0], image, scale),
+            (image, image[..., :0], scale), (image, image[:, :0], scale),
+            (image[0], image, scale), (image, image, scale * 0)):
+        file.add([gradients, original, place, place], **_FLOAT)
+    return file
+
+
 def numbers_of_rows_without_elements():
     file = OpFile("UnsortedSegmentMax")
     types = dict(T=tf.float32, Tindices=tf.int32, Tnumsegments=tf.int32)
@@ -386,6 +476,13 @@ _FILES = (
     contexts_of_no_examples,
     lambda: sets_in_two_pieces("DenseToSparseSetOperation"),
     lambda: sets_in_two_pieces("SparseToSparseSetOperation"),
+    places_of_maxima_over_channels,
+    partitions_of_other_sizes,
+    lambda: vectors_of_coordinates("TensorScatterSub"),
+    lambda: vectors_of_coordinates("ScatterNdNonAliasingAdd"),
+    sizes_of_volumes_refused_first,
+    gradients_of_no_pixels,
+    gradients_without_images,
     numbers_of_rows_without_elements,
 )
 

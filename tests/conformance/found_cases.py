@@ -240,8 +240,9 @@ def sets_out_of_order():
     for indices in ([[0, 1], [1, 0]], [[0, 1], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 2]]):
         inputs = [np.array(indices, np.int64), _ints(1, 2), np.array([2, 2], np.int64)]
         file.add(inputs, T=tf.int32, validate_indices=True)
-    inputs[:2] = np.array([[1, 0], [0, 0], [1, 1]], np.int64), _ints(1, 2, 3)
-    file.add(inputs, T=tf.int32, validate_indices=False)
+    for indices in ([[1, 0], [0, 0], [1, 1]], [[1, 0], [0, 5], [1, 1]]):
+        inputs[:2] = np.array(indices, np.int64), _ints(1, 2, 3)
+        file.add(inputs, T=tf.int32, validate_indices=False)
     return file
 
 
@@ -288,6 +289,10 @@ def maxima_of_empty_images():
     for shape in ((0, 2, 2, 1), (1, 2, 2, 0), (1, 2, 2, 1)):
         window = dict(ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding="SAME")
         file.add([np.zeros(shape, np.float32)], T=tf.float32, **window)
+    # A window over channels is that of one point.
+    for strides in ((1, 1, 1, 2), (1, 2, 1, 2), (1, 1, 1, 1)):
+        file.add([np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2)], T=tf.float32,
+                 ksize=[1, 1, 1, 2], strides=strides, padding="SAME")
     return file
 
 
@@ -524,14 +529,6 @@ def start_that_is_a_scalar():
     return file
 
 
-def gradients_of_no_pixels():
-    file = OpFile("ScaleAndTranslateGrad")
-    image, scale = np.ones((1, 2, 2, 1), np.float32), _floats(1, 1)
-    file.add([image[:, :, :0], image, scale, scale], T=tf.float32)
-    file.add([image[:, :0], image, scale, scale], T=tf.float32, antialias=False)
-    return file
-
-
 _FILES = (
     short_segment_numbers,
     reversed_scalar,
@@ -591,7 +588,6 @@ _FILES = (
     means_that_are_equal,
     sums_below_the_range,
     start_that_is_a_scalar,
-    gradients_of_no_pixels,
 )
 
 

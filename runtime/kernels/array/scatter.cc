@@ -19,21 +19,29 @@ absl::Status UpdatesShapeError(const Tensor& updates, const Tensor& indices, con
 }
 
 // Errors: INVALID_ARGUMENT unless `updates` has shape indices[:-1] + target[depth:].
-absl::Status CheckUpdates(const SliceIndex& index, const Tensor& indices, const Tensor& updates,
+absl::Status CheckUpdates(int depth, const Tensor& indices, const Tensor& updates,
                           const Shape& target) {
   const int batch = indices.rank() - 1;
-  bool fits = updates.rank() == batch + target.rank() - index.depth;
+  bool fits = updates.rank() == batch + target.rank() - depth;
   for (int d = 0; fits && d < updates.rank(); ++d) {
-    fits = updates.dim(d) == (d < batch ? indices.dim(d) : target.dim(d - batch + index.depth));
+    fits = updates.dim(d) == (d < batch ? indices.dim(d) : target.dim(d - batch + depth));
   }
   return fits ? absl::OkStatus() : UpdatesShapeError(updates, indices, target);
 }
 
+// What indices that are a vector mean. TensorFlow's ops on tensors check them as the coordinates of
+// one slice and as numbers of rows, which no updates fit. Those on variables take them for numbers
+// of rows, and change the first of these rows alone.
+enum class VectorIndices { kRefused, kFirstRow };
+
 // Combines updates into a tensor at coordinates.
 class CoordinateScatter {
  public:
-  explicit CoordinateScatter(const KernelBuild& build)
-      : ravel_(build), scatter_(build), bad_indices_(BadIndicesPolicy(build)) {}
+  CoordinateScatter(const KernelBuild& build, VectorIndices vector_indices)
+      : ravel_(build),
+        scatter_(build),
+        bad_indices_(BadIndicesPolicy(build)),
+        vector_indices_(vector_indices) {}
 
   absl::Status Run(KernelContext& ctx, ScatterOp op, const Tensor& indices, const Tensor& updates,
                    Tensor* target) const {
@@ -49,24 +57,40 @@ class CoordinateScatter {
       return absl::InvalidArgumentError(absl::StrCat(
           "there are updates of shape ", updates.shape().ToString(), ", but no indices for them"));
     }
+    if (indices.rank() == 1 && target->num_elements() > 0) {
+      if (vector_indices_ == VectorIndices::kRefused) {
+        return UpdatesShapeError(updates, indices, target->shape());
+      }
+      ASSIGN_OR_RETURN(const Tensor rows, indices.Reshaped({indices.dim(0), 1}));
+      RETURN_IF_ERROR(CheckUpdates(1, rows, updates, target->shape()));
+      if (rows.dim(0) == 0) return absl::OkStatus();
+      return Write(ctx, op, rows.Slice(0, 1), updates.Slice(0, 1), target);
+    }
+    return Write(ctx, op, indices, updates, target);
+  }
+
+ private:
+  absl::Status Write(KernelContext& ctx, ScatterOp op, const Tensor& indices, const Tensor& updates,
+                     Tensor* target) const {
     ASSIGN_OR_RETURN(const SliceIndex index,
                      SliceIndex::Make(ctx, ravel_, target->shape(), indices, bad_indices_));
-    RETURN_IF_ERROR(CheckUpdates(index, indices, updates, target->shape()));
+    RETURN_IF_ERROR(CheckUpdates(index.depth, indices, updates, target->shape()));
     // The positions are in range, or negative to be skipped.
     return scatter_(ctx, op, {.size = index.size, .slice = index.slice}, index.positions,
                     BadIndices::kSkip, updates, target);
   }
 
- private:
   const Primitive<RavelMultiIndex> ravel_;
   const Primitive<Scatter> scatter_;
   const BadIndices bad_indices_;
+  const VectorIndices vector_indices_;
 };
 
 // Zeros of a given shape, with updates added where indices say.
 class ScatterNdKernel : public OpKernel {
  public:
-  explicit ScatterNdKernel(const KernelBuild& build) : fill_(build), scatter_(build) {}
+  explicit ScatterNdKernel(const KernelBuild& build)
+      : fill_(build), scatter_(build, VectorIndices::kRefused) {}
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.input(2).rank() != 1) {
       return absl::InvalidArgumentError(
@@ -90,7 +114,9 @@ REGISTER_KERNEL("ScatterNd", (DevicesOf<Fill, RavelMultiIndex, Scatter>), Scatte
 class TensorScatterKernel : public OpKernel {
  public:
   explicit TensorScatterKernel(const KernelBuild& build)
-      : op_(ScatterOpFromName(build.op().name)), scatter_(build) {}
+      : op_(ScatterOpFromName(build.op().name)),
+        scatter_(build, build.op().name == "ScatterNdNonAliasingAdd" ? VectorIndices::kFirstRow
+                                                                     : VectorIndices::kRefused) {}
   absl::Status Compute(KernelContext& ctx) override {
     Tensor output = ctx.TakeInput(0);
     if (output.rank() == 0) return absl::InvalidArgumentError("the tensor must not be a scalar");
@@ -116,7 +142,7 @@ REGISTER_KERNEL("ScatterNdNonAliasingAdd", (DevicesOf<RavelMultiIndex, Scatter>)
 class VariableScatterNdKernel : public OpKernel {
  public:
   explicit VariableScatterNdKernel(const KernelBuild& build)
-      : op_(ScatterOpFromName(build.op().name)), scatter_(build) {}
+      : op_(ScatterOpFromName(build.op().name)), scatter_(build, VectorIndices::kFirstRow) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {

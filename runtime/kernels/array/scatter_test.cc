@@ -83,6 +83,35 @@ TEST_F(ScatterTest, DividesByNoIntegerZero) {
   EXPECT_THAT(variable_->Read().flat<int32_t>(), ElementsAre(4, 6));
 }
 
+// As TensorFlow's kernels do, which take the vector for a matrix of one row afterwards.
+TEST_F(ScatterTest, OfAVectorOfRowsTheFirstIsChanged) {
+  SetValue(Tensor::Of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  const Tensor rows = Tensor::Vector<int32_t>({1, 0});
+  ASSERT_TRUE(Run("ResourceScatterNdAdd", rows, Tensor::Of<float>({2, 2}, {10, 20, 30, 40})).ok());
+  EXPECT_THAT(value(), ElementsAre(1, 2, 13, 24, 5, 6));
+  ASSERT_TRUE(Run("ResourceScatterNdUpdate", Tensor::Vector<int32_t>({2, 7}),
+                  Tensor::Of<float>({2, 2}, {8, 9, 0, 0}))
+                  .ok());
+  EXPECT_THAT(value(), ElementsAre(1, 2, 13, 24, 8, 9));
+  EXPECT_TRUE(
+      Run("ResourceScatterNdMax", Tensor::Of<int32_t>({0}, {}), Tensor::Of<float>({0, 2}, {}))
+          .ok());
+}
+
+TEST_F(ScatterTest, AVectorOfCoordinatesIsRefused) {
+  SetValue(Tensor::Of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  for (const Tensor& updates : {Tensor::Vector<float>({1}), Tensor::Vector<float>({1, 2}),
+                                Tensor::Of<float>({2, 1}, {1, 2})}) {
+    const absl::Status status =
+        Run("ResourceScatterNdSub", Tensor::Vector<int32_t>({1, 0}), updates);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  }
+  const Tensor row = Tensor::Of<float>({1, 2}, {1, 2});
+  const absl::Status status = Run("ResourceScatterNdSub", Tensor::Vector<int32_t>({3}), row);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
 absl::StatusOr<Tensor> ScatterIntoTensor(const char* policy, const Tensor& tensor,
                                          std::initializer_list<int32_t> rows,
                                          const Tensor& updates) {

@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/image/resample_taps.h"
 #include "runtime/kernels/image/resize_arguments.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/primitive.h"
 #include "runtime/kernels/primitives/resample.h"
 
@@ -89,7 +90,7 @@ absl::StatusOr<absl::Span<const float>> ReadPair(const Tensor& input, absl::stri
   return input.flat<float>();
 }
 
-// The op's own arguments and attributes, read the same way for both directions.
+// Scale and translation, and the attributes, read the same way for both directions.
 class ScaleAndTranslateBase : public OpKernel {
  public:
   explicit ScaleAndTranslateBase(const KernelBuild& build)
@@ -98,19 +99,31 @@ class ScaleAndTranslateBase : public OpKernel {
   }
 
  protected:
+  struct Placement {
+    absl::Span<const float> scale, offset;
+  };
   struct TapPair {
     ResampleTaps rows, columns;
   };
-  // `scale` and `translation` are inputs 2 and 3.
-  absl::StatusOr<TapPair> MakeTaps(KernelContext& ctx, const Tensor& large, int64_t out_height,
-                                   int64_t out_width) const {
-    ASSIGN_OR_RETURN(const absl::Span<const float> scale, ReadPair(ctx.input(2), "scale"));
-    ASSIGN_OR_RETURN(const absl::Span<const float> offset, ReadPair(ctx.input(3), "translation"));
+
+  // Inputs 2 and 3, `scale` and `translation`. Errors: INVALID_ARGUMENT for other shapes, and for a
+  // scale that is not positive.
+  static absl::StatusOr<Placement> ReadPlacement(const KernelContext& ctx) {
+    Placement placement;
+    ASSIGN_OR_RETURN(placement.scale, ReadPair(ctx.input(2), "scale"));
+    ASSIGN_OR_RETURN(placement.offset, ReadPair(ctx.input(3), "translation"));
+    if (placement.scale[0] > 0 && placement.scale[1] > 0) return placement;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'scale' must be positive, is [", placement.scale[0], ", ", placement.scale[1], "]"));
+  }
+
+  absl::StatusOr<TapPair> MakeTaps(const Placement& placement, const Tensor& images,
+                                   int64_t out_height, int64_t out_width) const {
     TapPair taps;
-    ASSIGN_OR_RETURN(
-        taps.rows, KernelTaps(large.dim(1), out_height, scale[0], offset[0], kernel_, antialias_));
-    ASSIGN_OR_RETURN(taps.columns,
-                     KernelTaps(large.dim(2), out_width, scale[1], offset[1], kernel_, antialias_));
+    ASSIGN_OR_RETURN(taps.rows, KernelTaps(images.dim(1), out_height, placement.scale[0],
+                                           placement.offset[0], kernel_, antialias_));
+    ASSIGN_OR_RETURN(taps.columns, KernelTaps(images.dim(2), out_width, placement.scale[1],
+                                              placement.offset[1], kernel_, antialias_));
     return taps;
   }
 
@@ -128,11 +141,12 @@ class ScaleAndTranslateKernel : public ScaleAndTranslateBase {
     const Tensor& images = ctx.input(0);
     RETURN_IF_ERROR(CheckImages(images, "images"));
     ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
+    ASSIGN_OR_RETURN(const Placement placement, ReadPlacement(ctx));
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), size[0], size[1], images.dim(3)}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (out->num_elements() == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const TapPair taps, MakeTaps(ctx, images, size[0], size[1]));
+    ASSIGN_OR_RETURN(const TapPair taps, MakeTaps(placement, images, size[0], size[1]));
     return resample_(ctx, taps.rows, taps.columns, images, out);
   }
 
@@ -144,34 +158,40 @@ REGISTER_KERNEL("ScaleAndTranslate", DevicesOf<Resample>, ScaleAndTranslateKerne
     .HostMemory("scale")
     .HostMemory("translation");
 
+// The gradient has the images and channels of the gradients, and the height and width of the
+// original image. It is zero where the gradients have no pixels.
 class ScaleAndTranslateGradKernel : public ScaleAndTranslateBase {
  public:
   explicit ScaleAndTranslateGradKernel(const KernelBuild& build)
-      : ScaleAndTranslateBase(build), spread_(build) {}
+      : ScaleAndTranslateBase(build), fill_(build), spread_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);
     const Tensor& original = ctx.input(1);
-    const bool has_pixels = gradients.rank() != 4 || gradients.num_elements() > 0;
-    if (has_pixels) RETURN_IF_ERROR(CheckImages(gradients, "grads"));
-    RETURN_IF_ERROR(CheckImages(original, "original_image"));
-    if (gradients.dim(0) != original.dim(0) || gradients.dim(3) != original.dim(3)) {
+    for (const Tensor* images : {&gradients, &original}) {
+      if (images->rank() == 4) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("gradients of shape ", gradients.shape().ToString(),
-                       " do not belong to images of shape ", original.shape().ToString()));
+          absl::StrCat("gradients and images must be [batch, height, width, channels], one has "
+                       "shape ",
+                       images->shape().ToString()));
     }
-    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
-    if (!has_pixels) std::fill_n(out->data<float>(), out->num_elements(), 0.0f);
-    if (!has_pixels || out->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Placement placement, ReadPlacement(ctx));
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make({gradients.dim(0), original.dim(1),
+                                                     original.dim(2), gradients.dim(3)}));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    if (gradients.num_elements() == 0) return fill_(ctx, nullptr, out);
     ASSIGN_OR_RETURN(const TapPair taps,
-                     MakeTaps(ctx, original, gradients.dim(1), gradients.dim(2)));
+                     MakeTaps(placement, original, gradients.dim(1), gradients.dim(2)));
     return spread_(ctx, taps.rows, taps.columns, gradients, out);
   }
 
  private:
+  const Primitive<Fill> fill_;
   const Primitive<ResampleGradient> spread_;
 };
-REGISTER_KERNEL("ScaleAndTranslateGrad", DevicesOf<ResampleGradient>, ScaleAndTranslateGradKernel)
+REGISTER_KERNEL("ScaleAndTranslateGrad", (DevicesOf<Fill, ResampleGradient>),
+                ScaleAndTranslateGradKernel)
     .HostMemory("scale")
     .HostMemory("translation");
 

@@ -19,7 +19,8 @@ WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, Fi
   };
   const std::string& op = build.op().name;
   const bool is_invalid = depthwise || spatial_rank == 3 || op == "Conv" ||
-                          op == "Conv2DBackpropFilter" || op == "QuantizedConv2D";
+                          op == "Conv2DBackpropFilter" || op == "QuantizedConv2D" ||
+                          op == "FusedPadConv2D" || op == "FusedResizeAndPadConv2D";
   const absl::StatusCode code =
       is_invalid ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kUnimplemented;
   if (!stays(window.strides())) refuse(code, "strides over batch or channels", window.strides());

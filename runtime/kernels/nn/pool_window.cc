@@ -27,7 +27,8 @@ PoolWindow PoolWindow::FromAttrs(const KernelBuild& build, int spatial_rank,
       }
     }
   };
-  if (channels == ChannelWindow::kAllowed) check_sizes();
+  // TensorFlow looks at the sizes of these first.
+  if (channels == ChannelWindow::kAllowed || spatial_rank == 3) check_sizes();
   if (ksize[0] != 1 || strides[0] != 1) {
     build.Fail(absl::UnimplementedError("pooling over the batch is not supported"));
   }
@@ -103,6 +104,12 @@ absl::StatusOr<PoolShape> PoolWindow::Geometry(const Shape& input) const {
   return shape;
 }
 
+PoolWindow PoolWindow::OverPoints() const {
+  PoolWindow window = *this;
+  window.ksize[attrs.channel_dim()] = 1;
+  return window;
+}
+
 Shape PoolWindow::OutputShape(const PoolShape& shape) const {
   return attrs.MakeShape(shape.batch,
                          absl::MakeConstSpan(shape.output).subspan(3 - attrs.spatial_rank()),
@@ -110,6 +117,10 @@ Shape PoolWindow::OutputShape(const PoolShape& shape) const {
 }
 
 absl::Status CheckChannelWindow(const PoolWindow& pool, const Shape& shape) {
+  if (shape.rank() != 4) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pooling needs an input of rank 4, has shape ", shape.ToString()));
+  }
   const WindowAttrs& attrs = pool.attrs;
   const std::vector<int64_t>& ksize = pool.ksize;
   const int64_t window = ksize[attrs.channel_dim()], channels = shape.dim(attrs.channel_dim());

@@ -34,12 +34,15 @@ struct PoolWindow {
   // The geometry over an input of this shape. Errors: INVALID_ARGUMENT for another rank, or a
   // window that does not fit; UNIMPLEMENTED for one that reaches over channels.
   absl::StatusOr<PoolShape> Geometry(const Shape& input) const;
+  // The window without its reach over channels.
+  PoolWindow OverPoints() const;
   // The shape of the output.
   Shape OutputShape(const PoolShape& shape) const;
 };
 
 // Checks a window over the channels of images: TensorFlow has those that part all channels evenly
-// and reach over one point only. Requires a `shape` of rank 4. Errors: UNIMPLEMENTED for others.
+// and reach over one point only. Errors: UNIMPLEMENTED for others; INVALID_ARGUMENT for a `shape`
+// of another rank than 4.
 absl::Status CheckChannelWindow(const PoolWindow& window, const Shape& shape);
 
 }  // namespace tessera

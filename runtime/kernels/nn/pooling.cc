@@ -47,10 +47,6 @@ class MaxPool2D {
   absl::Status Run(KernelContext& ctx, const PoolWindow& window) const {
     if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window);
     const Tensor& input = ctx.input(0);
-    if (input.rank() != 4) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("pooling needs an input of rank 4, has shape ", input.shape().ToString()));
-    }
     RETURN_IF_ERROR(CheckChannelWindow(window, input.shape()));
     Shape shape = input.shape();
     shape.SetDim(3, shape.dim(3) / window.ksize[3]);
@@ -98,7 +94,8 @@ REGISTER_KERNEL("MaxPoolV2", kMaxPoolDevices, MaxPoolV2Kernel)
     .HostMemory("strides");
 
 // Max pooling that also says where each maximum was, as an index into the flattened input, of the
-// whole batch or of one image.
+// whole batch or of one image. A window that reaches over channels is checked as that of MaxPool,
+// and then each channel is pooled on its own: TensorFlow's kernel knows no other loop.
 class MaxPoolWithArgmaxKernel : public OpKernel {
  public:
   explicit MaxPoolWithArgmaxKernel(const KernelBuild& build)
@@ -112,7 +109,10 @@ class MaxPoolWithArgmaxKernel : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    ASSIGN_OR_RETURN(const PoolShape shape, window_.Geometry(input.shape()));
+    if (window_.reaches_over_channels()) {
+      RETURN_IF_ERROR(CheckChannelWindow(window_, input.shape()));
+    }
+    ASSIGN_OR_RETURN(const PoolShape shape, window_.OverPoints().Geometry(input.shape()));
     if (input.num_elements() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("the input must not be empty, has shape ", input.shape().ToString()));

@@ -21,8 +21,9 @@ absl::Status CheckShape(const Tensor& tensor, const Shape& wanted, absl::string_
 }
 
 // Inputs: what was pooled, the pool's output, gradients: of the pool's output for the gradient, of
-// its gradient for the second one. Version 2 has window and strides as inputs after them. Errors:
-// INVALID_ARGUMENT for shapes that do not belong together.
+// its gradient for the second one. Version 2 has window and strides as inputs after them, and looks
+// at the ranks of the others first. Errors: INVALID_ARGUMENT for shapes that do not belong
+// together.
 template <typename Gradient, int kSpatialRank>
 class MaxPoolGradKernel : public OpKernel {
  public:
@@ -40,6 +41,12 @@ class MaxPoolGradKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     if (!from_inputs_) return Run(ctx, *window_);
+    for (int i = 0; i < 3; ++i) {
+      if (ctx.input(i).rank() == kSpatialRank + 2) continue;
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " must have rank ",
+                                                     kSpatialRank + 2, ", has shape ",
+                                                     ctx.input(i).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const PoolWindow window,
                      PoolWindow::FromInputs(op_, node_attrs_, ctx.input(3), ctx.input(4),
                                             ChannelWindow::kRefused));
@@ -87,12 +94,13 @@ REGISTER_KERNEL("MaxPoolGradGradV2", DevicesOf<MaxPoolSecondGradient>, MaxPoolGr
     .HostMemory("strides");
 REGISTER_KERNEL("MaxPool3DGradGrad", DevicesOf<MaxPoolSecondGradient>, MaxPoolGradGrad3D);
 
-// Inputs: what was pooled, gradients of the pool's output, and where its maxima were.
+// Inputs: what was pooled, gradients of the pool's output, and where its maxima were. If the window
+// reaches over channels, gradients and places are those of MaxPool over channels.
 // Errors: INVALID_ARGUMENT for other shapes, or a place outside the input.
 class MaxPoolGradWithArgmaxKernel : public OpKernel {
  public:
   explicit MaxPoolGradWithArgmaxKernel(const KernelBuild& build)
-      : window_(PoolWindow::FromAttrs(build, 2, ChannelWindow::kRefused)),
+      : window_(PoolWindow::FromAttrs(build, 2, ChannelWindow::kRefusedLate)),
         scope_(build.attr<bool>("include_batch_in_index") ? ArgmaxScope::kBatch
                                                           : ArgmaxScope::kImage),
         gradient_(build) {}
@@ -100,8 +108,17 @@ class MaxPoolGradWithArgmaxKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& gradients = ctx.input(1);
-    ASSIGN_OR_RETURN(const PoolShape shape, window_.Geometry(input.shape()));
-    const Shape pooled = window_.OutputShape(shape);
+    PoolShape shape;
+    Shape pooled;
+    if (window_.reaches_over_channels()) {
+      RETURN_IF_ERROR(CheckChannelWindow(window_, input.shape()));
+      pooled = input.shape();
+      pooled.SetDim(3, pooled.dim(3) / window_.ksize[3]);
+      shape = OfChannels(input.shape(), pooled);
+    } else {
+      ASSIGN_OR_RETURN(shape, window_.Geometry(input.shape()));
+      pooled = window_.OutputShape(shape);
+    }
     RETURN_IF_ERROR(CheckShape(gradients, pooled, "grad"));
     RETURN_IF_ERROR(CheckShape(ctx.input(2), pooled, "argmax"));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, input.shape()));
@@ -109,6 +126,18 @@ class MaxPoolGradWithArgmaxKernel : public OpKernel {
   }
 
  private:
+  // The geometry of pooling over channels, as one over the last of the spatial dimensions: images
+  // of one channel, whose rows hold the elements of all channels.
+  static PoolShape OfChannels(const Shape& input, const Shape& pooled) {
+    PoolShape shape;
+    shape.batch = input.dim(0);
+    shape.channels = 1;
+    shape.input[1] = shape.output[1] = input.dim(1);
+    shape.input[2] = input.dim(2) * input.dim(3);
+    shape.output[2] = pooled.dim(2) * pooled.dim(3);
+    return shape;
+  }
+
   const PoolWindow window_;
   const ArgmaxScope scope_;
   const Primitive<ArgmaxPoolGradient> gradient_;

@@ -11,20 +11,26 @@
 namespace tessera {
 namespace {
 
+// Whether the ranges may be those of more channels than there are; the first ones count then.
+enum class MoreRanges { kRefused, kAllowed };
+
 // Returns what one step of int32 stands for in each channel, by inputs 1 and 2.
-// Errors: INVALID_ARGUMENT unless these are vectors for the last dimension of a 4-D input 0.
-absl::StatusOr<std::vector<float>> ReadSteps(const KernelContext& ctx) {
+// Errors: INVALID_ARGUMENT unless input 0 is 4-D and these are ranges for its last dimension.
+absl::StatusOr<std::vector<float>> ReadSteps(const KernelContext& ctx, MoreRanges more) {
   const Tensor& x = ctx.input(0);
   if (x.rank() != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("input must be 4-dimensional, has shape ", x.shape().ToString()));
   }
-  const int64_t channels = x.dim(3);
-  for (int i = 1; i < 3; ++i) {
-    if (ctx.input(i).num_elements() == channels) continue;
+  const int64_t channels = x.num_elements() == 0 ? 0 : x.dim(3);
+  const int64_t minima = ctx.input(1).num_elements(), maxima = ctx.input(2).num_elements();
+  if (minima != maxima) {
     return absl::InvalidArgumentError(
-        absl::StrCat("input ", i, " must have an element for each of ", channels,
-                     " channels, has shape ", ctx.input(i).shape().ToString()));
+        absl::StrCat("there are ", minima, " minima and ", maxima, " maxima of channels"));
+  }
+  if (minima < channels || (more == MoreRanges::kRefused && minima > channels)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ranges of ", minima, " channels, the input has ", channels));
   }
   std::vector<float> steps(channels);
   for (int64_t c = 0; c < channels; ++c) {
@@ -41,7 +47,7 @@ class RequantizePerChannelKernel : public OpKernel {
   explicit RequantizePerChannelKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(std::vector<float> factors, ReadSteps(ctx));
+    ASSIGN_OR_RETURN(std::vector<float> factors, ReadSteps(ctx, MoreRanges::kAllowed));
     for (int i = 3; i < 5; ++i) {
       if (ctx.input(i).num_elements() == 1) continue;
       return absl::InvalidArgumentError("requested_output_min and _max must be scalars");
@@ -87,7 +93,7 @@ class RangePerChannelKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("an empty input has no range, it has shape ", x.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const std::vector<float> steps, ReadSteps(ctx));
+    ASSIGN_OR_RETURN(const std::vector<float> steps, ReadSteps(ctx, MoreRanges::kRefused));
     const auto channels = static_cast<int64_t>(steps.size());
     float limit = 0;
     bool has_negative = false;

@@ -1,6 +1,5 @@
 // RaggedTensorToTensor: rows padded to one length.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -43,13 +42,7 @@ class RaggedToDenseKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape, OutputShape(ctx.input(0), levels, values));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillDefault(ctx, ctx.input(2), values, output));
-    // TensorFlow does not compare the partitions with the values where nothing is to be placed.
     if (output->num_elements() == 0) return absl::OkStatus();
-    const int64_t total = std::accumulate(levels.back().begin(), levels.back().end(), int64_t{0});
-    if (total != values.dim(0)) {
-      return absl::InvalidArgumentError(absl::StrCat("the row partitions speak of ", total,
-                                                     " values, there are ", values.dim(0)));
-    }
 
     // Where each row of the present level goes, as a number among the output's prefixes; -1 if it
     // is cut off.
@@ -59,27 +52,36 @@ class RaggedToDenseKernel : public OpKernel {
     }
     for (size_t level = 0; level + 1 < levels.size(); ++level) {
       const int64_t width = shape.dim(static_cast<int>(level) + 1);
+      const size_t rows_below = levels[level + 1].size();
       std::vector<int64_t> below;
       for (size_t row = 0; row < levels[level].size(); ++row) {
-        for (int64_t i = 0; i < levels[level][row]; ++i) {
+        for (int64_t i = 0; i < levels[level][row] && below.size() < rows_below; ++i) {
           below.push_back(place[row] < 0 || i >= width ? -1 : place[row] * width + i);
         }
       }
       place = std::move(below);
     }
-    // The values of one row lie side by side.
+    // The values of one row lie side by side. Those that are cut off need not be there, and values
+    // behind the last row do no harm.
     const RowLengths& lengths = levels.back();
     const int64_t width = shape.dim(static_cast<int>(levels.size()));
     const int64_t slice = DimProduct(values.shape(), 1, values.rank());
-    VisitStorageType(values.dtype(), [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(values.raw());
+    return VisitStorageType(values.dtype(), [&]<typename T>() {
+      const T* const from = reinterpret_cast<const T*>(values.raw());
       T* const to = reinterpret_cast<T*>(output->mutable_raw());
-      for (size_t row = 0; row < lengths.size(); from += lengths[row] * slice, ++row) {
-        if (place[row] < 0) continue;
-        std::copy_n(from, std::min(lengths[row], width) * slice, to + place[row] * width * slice);
+      int64_t first = 0;
+      for (size_t row = 0; row < lengths.size(); first += lengths[row], ++row) {
+        const int64_t count = place[row] < 0 ? 0 : std::min(lengths[row], width);
+        if (count == 0) continue;
+        if (first + count > values.dim(0)) {
+          return absl::InvalidArgumentError(absl::StrCat("row ", row, " ends with value ",
+                                                         first + count - 1, ", there are only ",
+                                                         values.dim(0), " values"));
+        }
+        std::copy_n(from + first * slice, count * slice, to + place[row] * width * slice);
       }
+      return absl::OkStatus();
     });
-    return absl::OkStatus();
   }
 
  private:
@@ -101,7 +103,8 @@ class RaggedToDenseKernel : public OpKernel {
                          ReadRowSplits(partition, -1, "row splits"));
         for (size_t r = 0; r + 1 < splits.size(); ++r) lengths.push_back(splits[r + 1] - splits[r]);
         total = splits.back();
-        if (rows >= 0 && static_cast<int64_t>(lengths.size()) != rows) {
+        // The last rows may be left out.
+        if (rows >= 0 && static_cast<int64_t>(lengths.size()) > rows) {
           return absl::InvalidArgumentError(absl::StrCat(
               "row partition ", i, " has ", lengths.size(), " rows, there are ", rows));
         }

@@ -73,12 +73,17 @@ Sets<T> ReadSparse(const SparseTensor& sparse) {
   return sets;
 }
 
-// The sparse tensor of inputs i, i + 1 and i + 2. Errors: INVALID_ARGUMENT for positions outside
-// the shape, and, if they are to be validated, for unordered ones.
+// The sparse tensor of inputs i, i + 1 and i + 2. Errors: INVALID_ARGUMENT for positions that are
+// to be validated and lie outside the shape or are not in order, INTERNAL, as in TensorFlow, for
+// others that lie outside the shape.
 absl::StatusOr<SparseTensor> SparseInput(const KernelContext& ctx, int i, bool validate) {
   ASSIGN_OR_RETURN(SparseTensor sparse, SparseTensor::Input(ctx, i));
   RETURN_IF_ERROR(OuterShape(sparse.shape).status());
-  RETURN_IF_ERROR(validate ? sparse.CheckOrdered() : sparse.CheckInBounds());
+  if (validate) {
+    RETURN_IF_ERROR(sparse.CheckOrdered());
+  } else if (const absl::Status status = sparse.CheckInBounds(); !status.ok()) {
+    return absl::InternalError(status.message());
+  }
   return sparse;
 }
 
