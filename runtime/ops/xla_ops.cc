@@ -128,7 +128,7 @@ REGISTER_OP("XlaSort")
 REGISTER_OP("XlaSvd")
     .Input("a: T").Output("s: T").Output("u: T").Output("v: T").Attr("max_iter: int")
     .Attr("epsilon: float").Attr("precision_config: string").Attr("T: " TESSERA_XLA_NUMBERS)
-    .ShapeFn(shape::Spec<"[*b, m, n] -> [*b, ?], [*b, m, ?], [*b, n, ?]">);
+    .ShapeFn(shape::Spec<"[*b, m, n] -> [*b, ?], [*b, m, m], [*b, n, n]">);
 REGISTER_OP("XlaVariadicReduce")
     .Input("input: N * T").Input("init_value: N * T").Output("output: N * T")
     .Attr("N: int >= 1").Attr(TESSERA_XLA_TYPES).Attr("dimensions_to_reduce: list(int)")

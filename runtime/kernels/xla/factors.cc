@@ -53,8 +53,8 @@ class EigenKernel final : public OpKernel {
 };
 REGISTER_KERNEL("XlaSelfAdjointEig", kCpu, EigenKernel);
 
-// Outputs: singular values, falling; the left and the right vectors in columns, as many as the
-// smaller side has. Those of a matrix that is not finite are NaN.
+// Outputs: singular values, falling; the left and the right vectors in columns of square matrices.
+// Those of a matrix that is not finite are NaN, those of a matrix without rows or columns a basis.
 // Errors: INVALID_ARGUMENT for no matrices; UNIMPLEMENTED for other dtypes.
 class SvdKernel final : public OpKernel {
  public:
@@ -65,20 +65,24 @@ class SvdKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "a"));
     const int64_t least = std::min(batch.rows, batch.columns);
     ASSIGN_OR_RETURN(const Shape s_shape, MatrixBatch::ShapeOf(x, {least}));
-    ASSIGN_OR_RETURN(const Shape u_shape, MatrixBatch::ShapeOf(x, {batch.rows, least}));
-    ASSIGN_OR_RETURN(const Shape v_shape, MatrixBatch::ShapeOf(x, {batch.columns, least}));
+    ASSIGN_OR_RETURN(const Shape u_shape, MatrixBatch::ShapeOf(x, {batch.rows, batch.rows}));
+    ASSIGN_OR_RETURN(const Shape v_shape, MatrixBatch::ShapeOf(x, {batch.columns, batch.columns}));
     ASSIGN_OR_RETURN(Tensor* const s, ctx.AllocateOutput(0, s_shape));
     ASSIGN_OR_RETURN(Tensor* const u, ctx.AllocateOutput(1, u_shape));
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(2, v_shape));
-    if (s->num_elements() == 0) return absl::OkStatus();
     return VisitFactorType(x.dtype(), [&]<typename T, typename C>() {
       for (int64_t i = 0; i < batch.count; ++i) {
+        if (least == 0) {
+          WriteMatrix<T, C>(Matrix<C>::Identity(batch.rows, batch.rows), i, u);
+          WriteMatrix<T, C>(Matrix<C>::Identity(batch.columns, batch.columns), i, v);
+          continue;
+        }
         const Eigen::BDCSVD<Matrix<C>> svd(batch.Read<T, C>(x, i),
-                                           Eigen::ComputeThinU | Eigen::ComputeThinV);
+                                           Eigen::ComputeFullU | Eigen::ComputeFullV);
         if (svd.info() != Eigen::Success) {
           WriteNans<T>(least, i, s);
-          WriteNans<T>(batch.rows * least, i, u);
-          WriteNans<T>(batch.columns * least, i, v);
+          WriteNans<T>(batch.rows * batch.rows, i, u);
+          WriteNans<T>(batch.columns * batch.columns, i, v);
           continue;
         }
         WriteMatrix<T, C>(svd.singularValues().template cast<C>(), i, s);
