@@ -373,6 +373,18 @@ def _reduced_to_nothing():
     return Plan([], results)
 
 
+def _quantised_to_nothing():
+    @tf.function(input_signature=[tf.TensorSpec((), tf.float32)] * 2)
+    def add(x, y):
+        return x + y
+
+    reducer = add.get_concrete_function()
+    reducer.add_to_graph(tf.compat.v1.get_default_graph())
+    numbers = tf.constant(np.zeros((1, 0), tf.qint32.as_numpy_dtype), tf.qint32)
+    return Plan([], [gen_xla_ops.xla_reduce(input=numbers, init_value=numbers,
+                                            dimensions_to_reduce=[], reducer=reducer)])
+
+
 def cases():
     """All cases by name."""
     found = {
@@ -405,6 +417,7 @@ def cases():
         stack_by_reference=_stack_by_reference,
         binomial_draws=_binomial_draws,
         reduced_to_nothing=_reduced_to_nothing,
+        reduced_to_nothing_quantised=_quantised_to_nothing,
     )
     return found
 

@@ -37,8 +37,10 @@ class ReduceKernel final : public OpKernel {
     const Shape result_shape{absl::Span<const int64_t>(kept_dims)};
     const int64_t columns = result_shape.num_elements();
     for (int i = 0; i < count; ++i) {
-      // XLA does not look at what an empty result begins with.
-      const bool has_init = columns == 0 || ctx.input(count + i).num_elements() == 1;
+      // XLA does not look at what an empty result begins with, but for quantised and complex
+      // numbers, of which it makes no constants.
+      const bool has_init = (columns == 0 && !IsQuantized(types_[i]) && !IsComplex(types_[i])) ||
+                            ctx.input(count + i).num_elements() == 1;
       if (ctx.input(i).shape() != shape || !has_init) {
         return absl::InvalidArgumentError("the inputs differ in shape, or an init is no scalar");
       }
