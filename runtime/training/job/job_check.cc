@@ -103,8 +103,10 @@ class JobCheck {
       Find("accumulate", "is more than all steps: no variable would ever change");
     }
     const auto& scale = job_.loss_scale();
-    if (scale.initial() != 0 && !(scale.initial() >= 1)) {
-      Find("loss_scale.initial", "must be at least 1");
+    // The scale is a float, and an infinite one stays infinite however often it is halved.
+    constexpr double kMaxScale = std::numeric_limits<float>::max();
+    if (scale.initial() != 0 && !(scale.initial() >= 1 && scale.initial() <= kMaxScale)) {
+      Find("loss_scale.initial", "must be at least 1, and a finite float");
     }
     NotNegative("loss_scale.growth_steps", static_cast<double>(scale.growth_steps()));
     if (scale.fixed() && scale.growth_steps() > 0) {
@@ -164,6 +166,10 @@ class JobCheck {
     NotNegative("hooks.profiler.from_step", static_cast<double>(hooks.profiler().from_step()));
     if (hooks.has_profiler() && hooks.profiler().steps() <= 0) {
       Find("hooks.profiler.steps", "must be at least 1");
+    }
+    if (job_.steps() > 0 && hooks.profiler().from_step() > job_.steps()) {
+      Find("hooks.profiler.from_step",
+           absl::StrCat("comes after step ", job_.steps(), ", the last one"));
     }
     NotNegative("hooks.stop.after_seconds", hooks.stop().after_seconds());
     NotNegative("hooks.stop.step_timeout_seconds", hooks.stop().step_timeout_seconds());
