@@ -3,13 +3,17 @@
 The oracle is tf.compat.v1 with its own optimizers, schedules, clipping and Saver.
 """
 
+import json
 import re
+import signal
+import subprocess
 
 import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
+from clients.server import environment  # noqa: E402
 from training import train_jobs  # noqa: E402
 from training.train_jobs import losses, records, train  # noqa: E402
 
@@ -359,6 +363,41 @@ def test_a_file_that_queues_cannot_read_ends_the_run_with_its_name(tmp_path):
         process = train(QueueModel([tmp_path / name], epochs=1).write(tmp_path), resume="false")
         assert process.returncode == 6, process.stderr
         assert name in process.stderr and "queue 'batch/fifo_queue'" in process.stderr
+
+
+def test_sigterm_ends_a_step_that_waits_for_a_queue(tmp_path):
+    x, y = train_jobs.examples(ROWS)
+    graph = v1.Graph()
+    with graph.as_default():
+        # Has what is put there at the start, and is never closed.
+        source = v1.FIFOQueue(ROWS, [tf.float32, tf.float32], [[4], []])
+        queue = v1.FIFOQueue(ROWS, [tf.float32, tf.float32], [[4], []])
+        v1.train.add_queue_runner(v1.train.QueueRunner(queue, [queue.enqueue(source.dequeue())]))
+        features, labels = queue.dequeue_many(BATCH)
+        kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+        output = tf.squeeze(tf.matmul(features, kernel), 1)
+        loss = tf.identity(v1.losses.mean_squared_error(labels, output), name="loss")
+        v1.train.GradientDescentOptimizer(RATE).minimize(loss, name="train")
+        variables = v1.variables_initializer(v1.global_variables(), name="init_variables")
+        tf.group(variables, source.enqueue_many([x, y]), name="init")
+        v1.train.export_meta_graph(str(tmp_path / "train.meta"))
+    job = tmp_path / "job.yaml"
+    job.write_text("graph: {meta_graph: train.meta, train_op: train}\nsteps: 100\n"
+                   "hooks: {logging: {every_steps: 1}}\n", encoding="utf-8")
+    # The default timeout of a step is longer than this test waits.
+    process = subprocess.Popen(train_jobs.command(job), stdout=subprocess.PIPE, text=True,
+                               env=environment())
+    for line in process.stdout:
+        if json.loads(line).get("step") == ROWS / BATCH:
+            break
+    process.send_signal(signal.SIGTERM)
+    events = [json.loads(line) for line in process.stdout]
+    assert process.wait(train_jobs.SECONDS) == 0
+    assert [each["event"] for each in events] == ["checkpoint", "stop", "end"]
+    assert {each["step"] for each in events} == {ROWS / BATCH}
+    assert events[1]["reason"] == "asked to stop"
+    # The next run goes on after the last whole step, with the data from the beginning.
+    assert list(losses(train(job, steps=12))) == [9, 10, 11, 12]
 
 
 def test_bfloat16_products_stay_near_the_curve(tmp_path):

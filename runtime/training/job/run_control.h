@@ -10,14 +10,15 @@ namespace tessera {
 
 // Thread-safe.
 struct RunControl {
-  // Ends the run after the step that runs now, with a checkpoint. A wait for data ends at once.
+  // Ends the run after the step that runs now, with a checkpoint. A wait for data ends at once,
+  // and so does a step that waits for a queue which queue runners fill.
   void Stop() {
     is_stopping.store(true, std::memory_order_release);
     data_waits.Cancel();
   }
 
   std::atomic<bool> is_stopping{false};
-  // Cancels waits for batches.
+  // Cancels waits for batches and the threads that fill queues.
   CancellationManager data_waits;
 
   // How far the run has come.

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_export.h"
+#include "runtime/session/queue_threads.h"
 #include "runtime/training/job/background_save.h"
 #include "runtime/training/job/batch_feeds.h"
 #include "runtime/training/job/checkpoint_hook.h"
@@ -22,7 +23,6 @@
 #include "runtime/training/job/nan_hook.h"
 #include "runtime/training/job/nan_locator.h"
 #include "runtime/training/job/profiler_hook.h"
-#include "runtime/training/job/queue_threads.h"
 #include "runtime/training/job/run_end.h"
 #include "runtime/training/job/run_folder.h"
 #include "runtime/training/job/run_state.h"
@@ -55,8 +55,10 @@ class TrainingRun {
     RETURN_IF_ERROR(OpenFolder());
     if (is_uploaded_) UploadAhead();
     RETURN_IF_ERROR(InitOrResume());
-    if (!prepared_.program->queue_runners.empty()) {
-      ASSIGN_OR_RETURN(queue_threads_, QueueThreads::Start(*prepared_.program));
+    const TrainingProgram& program = *prepared_.program;
+    if (!program.queue_runners.empty()) {
+      ASSIGN_OR_RETURN(queue_threads_, QueueThreads::Start(program.queue_runners, *program.session,
+                                                           &control_->data_waits));
     }
     RETURN_IF_ERROR(AddHooks());
     if (const absl::Status status = Steps(); !status.ok()) {
@@ -299,7 +301,8 @@ class TrainingRun {
     return is_of_data ? WithFailure(annotated, RunFailure::kData) : annotated;
   }
 
-  // A step fails when a queue has no more for it. Why, the threads that filled it know better.
+  // A step fails when a queue has no more for it: because of an error of the threads that fill it,
+  // because the run is to stop, which closes all queues, or because the data have ended.
   absl::Status EndOfQueues(const absl::Status& error, int64_t step) {
     const absl::Status filled = queue_threads_->status();
     if (!filled.ok()) {
@@ -307,6 +310,7 @@ class TrainingRun {
                          RunFailure::kData);
     }
     if (!absl::IsOutOfRange(error)) return StepError(error, step);
+    if (control_->is_stopping) return absl::OkStatus();
     end_.Ask("the graph's own data have ended", /*complete=*/true);
     return absl::OkStatus();
   }

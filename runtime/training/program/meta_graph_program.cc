@@ -2,11 +2,11 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_import.h"
+#include "runtime/session/queue_runners.h"
 #include "runtime/session/saved_model_graph.h"
 #include "runtime/training/program/graph_program.h"
 #include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_sources.h"
-#include "runtime/training/program/queue_runners.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera {

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/graph/graph.h"
+#include "runtime/session/queue_runners.h"
 #include "runtime/session/session.h"
 #include "runtime/tensor/tensor.h"
 #include "tessera/training/graph.pb.h"
@@ -53,16 +54,6 @@ struct BatchInput {
   std::string tensor;  // the tensor to feed
   DType dtype = DType::kInvalid;
   PartialShape shape;  // with the batch dimension
-};
-
-// How a queue of TF1's input pipelines is filled: by runs of its enqueue ops over and over, each op
-// on a thread of its own, until they tell that there is nothing more. Then the queue is closed.
-struct QueueRunner {
-  std::string queue;                 // its node
-  std::vector<std::string> enqueue;  // targets of the runs
-  std::string close, cancel;         // targets that close the queue, the second one at once
-  // The errors with which runs of `enqueue` say that there is nothing more.
-  std::vector<absl::StatusCode> end_codes;
 };
 
 // Names of tensors and nodes are those of the session's graph. As thread-safe as the session.

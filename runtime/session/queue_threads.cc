@@ -1,4 +1,4 @@
-#include "runtime/training/job/queue_threads.h"
+#include "runtime/session/queue_threads.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,17 +8,18 @@
 
 namespace tessera {
 
-absl::StatusOr<std::unique_ptr<QueueThreads>> QueueThreads::Start(const TrainingProgram& program) {
-  std::unique_ptr<QueueThreads> made(new QueueThreads);
+absl::StatusOr<std::unique_ptr<QueueThreads>> QueueThreads::Start(
+    const std::vector<QueueRunner>& runners, Session& session, CancellationManager* cancellation) {
+  std::unique_ptr<QueueThreads> made(new QueueThreads(cancellation));
   std::vector<std::pair<Queue*, std::shared_ptr<const Callable>>> runs;
-  for (const QueueRunner& runner : program.queue_runners) {
+  for (const QueueRunner& runner : runners) {
     Queue queue{.name = runner.queue, .end_codes = runner.end_codes};
     queue.num_running = static_cast<int>(runner.enqueue.size());
-    ASSIGN_OR_RETURN(queue.close, program.session->MakeCallable({.targets = {runner.close}}));
-    ASSIGN_OR_RETURN(queue.cancel, program.session->MakeCallable({.targets = {runner.cancel}}));
+    ASSIGN_OR_RETURN(queue.close, session.MakeCallable({.targets = {runner.close}}));
+    ASSIGN_OR_RETURN(queue.cancel, session.MakeCallable({.targets = {runner.cancel}}));
     made->queues_.push_back(std::move(queue));
     for (const std::string& target : runner.enqueue) {
-      ASSIGN_OR_RETURN(auto enqueue, program.session->MakeCallable({.targets = {target}}));
+      ASSIGN_OR_RETURN(auto enqueue, session.MakeCallable({.targets = {target}}));
       runs.emplace_back(&made->queues_.back(), std::move(enqueue));
     }
   }
@@ -26,10 +27,15 @@ absl::StatusOr<std::unique_ptr<QueueThreads>> QueueThreads::Start(const Training
     made->threads_.emplace_back([threads = made.get(), queue = queue,
                                  enqueue = std::move(enqueue)] { threads->Fill(queue, *enqueue); });
   }
+  if (cancellation == nullptr) return made;
+  made->is_registered_ =
+      cancellation->Register([threads = made.get()] { threads->Cancel(); }, &made->token_);
+  if (!made->is_registered_) made->Cancel();
   return made;
 }
 
 QueueThreads::~QueueThreads() {
+  if (is_registered_) callers_->Deregister(token_);
   Cancel();
   for (std::thread& thread : threads_) thread.join();
 }

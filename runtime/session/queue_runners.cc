@@ -1,9 +1,8 @@
-#include "runtime/training/program/queue_runners.h"
+#include "runtime/session/queue_runners.h"
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/session/saved_model_graph.h"
-#include "runtime/training/program/graph_program.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/queue_runner.pb.h"
 
@@ -15,9 +14,10 @@ constexpr char kCollection[] = "queue_runners";
 absl::StatusOr<QueueRunner> FromProto(const tensorflow::QueueRunnerDef& def, const Graph& graph) {
   QueueRunner runner;
   const auto node_of = [&graph](const std::string& name) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Node* const node,
-                     FindNode(graph, name, absl::StrCat("the collection '", kCollection, "'")));
-    return node->name();
+    const Node* const node = graph.FindNode(NodeOf(name));
+    if (node != nullptr) return node->name();
+    return absl::InvalidArgumentError(absl::StrCat("the collection '", kCollection, "' names '",
+                                                   name, "', which the graph does not have"));
   };
   ASSIGN_OR_RETURN(runner.queue, node_of(def.queue_name()));
   for (const std::string& name : def.enqueue_op_name()) {

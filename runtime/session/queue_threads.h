@@ -12,19 +12,22 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/cancellation.h"
+#include "runtime/session/queue_runners.h"
 #include "runtime/session/session.h"
-#include "runtime/training/program/training_program.h"
 
 namespace tessera {
 
-// Runs the enqueue ops of a program's queue runners, each on a thread of its own, as TensorFlow's
+// Runs the enqueue ops of queue runners, each on a thread of its own, as TensorFlow's
 // start_queue_runners() does. A queue is closed when all of its enqueue ops have told that there is
-// nothing more; who reads from it then gets OUT_OF_RANGE. After another error all queues are
-// closed, so that nobody waits for what will not come. Destruction ends all threads. Thread-safe.
+// nothing more; who reads from it then gets OUT_OF_RANGE. After another error, and when the caller
+// cancels, all queues are closed, so that nobody waits for what will not come. Destruction ends all
+// threads. Thread-safe.
 class QueueThreads {
  public:
-  // The program's variables must have values. Errors: those of MakeCallable().
-  static absl::StatusOr<std::unique_ptr<QueueThreads>> Start(const TrainingProgram& program);
+  // The variables that the ops read must have values. `cancellation` is the caller's and must
+  // outlive the object; null: the caller does not cancel. Errors: those of MakeCallable().
+  static absl::StatusOr<std::unique_ptr<QueueThreads>> Start(
+      const std::vector<QueueRunner>& runners, Session& session, CancellationManager* cancellation);
   ~QueueThreads();
   QueueThreads(const QueueThreads&) = delete;
 
@@ -39,11 +42,14 @@ class QueueThreads {
     int num_running = 0;  // enqueue ops that have not ended; under mu_
   };
 
-  QueueThreads() = default;
+  explicit QueueThreads(CancellationManager* callers) : callers_(callers) {}
   void Fill(Queue* queue, const Callable& enqueue);
   // Ends all runs, and closes all queues.
   void Cancel();
 
+  CancellationManager* const callers_;  // may be null
+  CancellationManager::Token token_ = 0;
+  bool is_registered_ = false;
   std::list<Queue> queues_;
   CancellationManager cancellation_;
   mutable absl::Mutex mu_;
