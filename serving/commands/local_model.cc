@@ -10,6 +10,7 @@
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
 #include "runtime/session/numerics_name.h"
+#include "runtime/session/queue_runners.h"
 #include "runtime/session/saved_model.h"
 #include "serving/commands/command.h"
 #include "serving/servables/saved_model/serving_session.h"
@@ -64,10 +65,21 @@ absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
   session.host = std::make_shared<Host>(
       Host::Options{.intra_op_threads = flags.threads, .inter_op_threads = flags.threads});
   const std::set<std::string> tags = absl::StrSplit(flags.tags, ',', absl::SkipEmpty());
-  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(directory, tags, session));
+  LoadStages stages;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SavedModelGraph> graph,
+                   ImportSavedModel(directory, tags, &stages));
+  ASSIGN_OR_RETURN(const std::vector<QueueRunner> runners,
+                   QueueRunnersOf(*graph->meta_graph, *graph->graph));
+  // What fills queues may write variables, such as the number of epochs that were read.
+  if (!runners.empty()) session.freeze_variables = false;
+  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(graph, session));
   LocalModel model;
   ASSIGN_OR_RETURN(model.signature, InputsOf(bundle, signature_name));
+  Session& loaded = *bundle.session;
   ASSIGN_OR_RETURN(model.servable, SavedModelServable::Create(std::move(bundle), {}));
+  if (!runners.empty()) {
+    ASSIGN_OR_RETURN(model.queues, QueueThreads::Start(runners, loaded, /*cancellation=*/nullptr));
+  }
   return model;
 }
 

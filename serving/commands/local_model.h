@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "runtime/session/queue_threads.h"
 #include "serving/commands/signature_inputs.h"
 #include "serving/servables/saved_model/saved_model_servable.h"
 #include "serving/server/flag_parser.h"
@@ -28,9 +29,11 @@ struct LocalModelFlags {
 struct LocalModel {
   std::unique_ptr<SavedModelServable> servable;
   SignatureInputs signature;
+  // The threads that fill the queues from which the model reads; null: it has no queue runners.
+  std::unique_ptr<QueueThreads> queues;
 };
 
-// Loads the SavedModel in `directory` as a server does.
+// Loads the SavedModel in `directory` as a server does, but starts its queue runners, too.
 // Errors: UsageError() for an unknown mode of numerics or a number of threads that makes no sense;
 // NOT_FOUND if there is no such signature; those of LoadSavedModel().
 absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,

@@ -33,8 +33,13 @@ absl::Status Run(const std::string& directory, const Options& options) {
   }
   const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return values[i]; };
   PredictResult result;
-  RETURN_IF_ERROR(model.servable->Predict(
-      {.signature_name = options.signature, .input_names = names, .input = input}, {}, &result));
+  const absl::Status status = model.servable->Predict(
+      {.signature_name = options.signature, .input_names = names, .input = input}, {}, &result);
+  // Why a queue has no more for the run, the threads that filled it know better.
+  if (!status.ok() && model.queues != nullptr) {
+    RETURN_IF_ERROR(Annotate(model.queues->status(), "the graph's own data: "));
+  }
+  RETURN_IF_ERROR(status);
   return PrintOutputs(result.outputs, options.json);
 }
 
@@ -48,7 +53,9 @@ Command RunCommand() {
       .arguments = "DIR",
       .description =
           "Loads the SavedModel in DIR as a server does, runs a signature of it once, and prints "
-          "its outputs. `tessera inspect DIR` lists signatures with their inputs.",
+          "its outputs. `tessera inspect DIR` lists signatures with their inputs. Queues from "
+          "which "
+          "a graph of TF1 reads its data are filled as its queue runners say.",
       .examples = {{"tessera run /models/half_plus_two/1 --input 'x=[1, 2, 5]'",
                     "Values on the command line."},
                    {"tessera run /models/resnet/3 --input images=@batch.npy --json",
