@@ -381,8 +381,8 @@ def _quantised_to_nothing():
     reducer = add.get_concrete_function()
     reducer.add_to_graph(tf.compat.v1.get_default_graph())
     numbers = tf.constant(np.zeros((1, 0), tf.qint32.as_numpy_dtype), tf.qint32)
-    return Plan([], [gen_xla_ops.xla_reduce(input=numbers, init_value=numbers,
-                                            dimensions_to_reduce=[], reducer=reducer)])
+    return Plan([gen_xla_ops.xla_reduce(input=numbers, init_value=numbers, dimensions_to_reduce=[],
+                                        reducer=reducer)])
 
 
 def cases():
