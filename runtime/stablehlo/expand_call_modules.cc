@@ -86,6 +86,9 @@ class Body {
   absl::Status AddArguments(const Function& main) {
     const std::vector<DType> types = Types(node_, "Tin");
     absl::Span<const ValueId> arguments = main.body.arguments;
+    for (ValueId argument : arguments) {
+      if (!t_.CheckType(argument)) return t_.status();
+    }
     if (arguments.size() == types.size() + 1) {
       ASSIGN_OR_RETURN(const int platform, PlatformIndex(node_));
       t_.Set(arguments[0], CastTo(t_.build().Int(platform), t_.type(arguments[0]).dtype));

@@ -69,6 +69,15 @@ void Translator::Fail(absl::string_view why) {
                           : absl::StrCat("StableHLO op '", current_->name, "': ", why)));
 }
 
+bool Translator::CheckType(ValueId value) {
+  const Type& type = module_.type(value);
+  if (type.is_ranked_tensor && type.dtype != DType::kInvalid) return true;
+  Fail(absl::StrCat("values of type ", type.name,
+                    type.is_ranked_tensor ? absl::StrCat(" of ", type.element) : "",
+                    " are not supported"));
+  return false;
+}
+
 std::vector<ValueId> Translator::Translate(const Region& region) {
   for (const Operation& op : region.operations) {
     if (!status().ok()) return {};
@@ -90,11 +99,7 @@ void Translator::TranslateOperation(const Operation& op) {
   if (handler == Handlers().end()) return Fail("there is no translation of this op");
   for (const auto* values : {&op.operands, &op.results}) {
     for (ValueId value : *values) {
-      const Type& type = module_.type(value);
-      if (type.is_ranked_tensor && type.dtype != DType::kInvalid) continue;
-      return Fail(absl::StrCat("values of type ", type.name,
-                               type.is_ranked_tensor ? absl::StrCat(" of ", type.element) : "",
-                               " are not supported"));
+      if (!CheckType(value)) return;
     }
   }
   if (!HasItsValues(op)) return Fail("it lacks operands or results");
@@ -282,7 +287,10 @@ std::string Translator::AddFunction(const Region& region, const std::vector<Valu
     function.args.push_back(node);
     return inner.build_.Output(node);
   };
-  for (ValueId id : region.arguments) inner.Set(id, add_argument(type(id).dtype));
+  for (ValueId id : region.arguments) {
+    if (!CheckType(id)) return "";
+    inner.Set(id, add_argument(type(id).dtype));
+  }
   for (ValueId id : captured) {
     Value value = Get(id);
     value.expr = add_argument(value.expr.dtype());

@@ -59,6 +59,8 @@ class Translator {
   const absl::Status& status() const { return build_.status(); }
   // Fails with the name of the op that is being translated. Keeps the first error.
   void Fail(absl::string_view why);
+  // Fails, and returns false, unless tensors can hold values of the type of `value`.
+  bool CheckType(ValueId value);
 
   // Translates all ops of a region in order; returns what it returns.
   std::vector<ValueId> Translate(const Region& region);
