@@ -19,8 +19,8 @@ struct ConvolutionChunk {
 ConvolutionShape AsPoints(const ConvolutionShape& shape);
 
 // Splits a convolution into at most about `count` chunks of about the same size. The chunks are
-// whole images if there are enough of them, otherwise ranges of the first spatial dimension
-// (channels last only). Together they compute the whole output.
+// whole images if there are enough of them, otherwise ranges of the first spatial dimension that
+// has more than one point (channels last only). Together they compute the whole output.
 std::vector<ConvolutionChunk> SplitConvolution(const ConvolutionShape& shape, int64_t count);
 
 // Splits the gradient with respect to the input. No two chunks share an element of the input, but

@@ -23,6 +23,15 @@ ConvolutionShape Shape2D(int64_t batch, int64_t height, int64_t width, int64_t p
   return shape;
 }
 
+// A series of `length` points, as an image of one row.
+ConvolutionShape Series(int64_t batch, int64_t length, int64_t positions, int64_t stride,
+                        int64_t dilation, int64_t pad) {
+  ConvolutionShape shape = Shape2D(batch, 1, length, positions, stride, dilation, pad);
+  shape.output[0] = shape.filter[0] = shape.strides[0] = shape.dilations[0] = 1;
+  shape.pad_before[0] = shape.pad_after[0] = 0;
+  return shape;
+}
+
 struct Image {
   std::vector<float> input, filter;
 };
@@ -73,7 +82,8 @@ TEST(ConvolutionSplitTest, PiecesTogetherAreTheWhole) {
   const ConvolutionShape shapes[] = {Shape2D(1, 9, 6, 3, 1, 1, 1),   Shape2D(1, 10, 7, 3, 2, 1, 1),
                                      Shape2D(1, 12, 12, 3, 1, 2, 2), Shape2D(1, 5, 5, 1, 1, 1, 0),
                                      Shape2D(2, 5, 5, 1, 1, 1, 0),   Shape2D(5, 4, 4, 3, 1, 1, 1),
-                                     Shape2D(2, 11, 5, 5, 2, 1, 2)};
+                                     Shape2D(2, 11, 5, 5, 2, 1, 2),  Series(1, 30, 3, 1, 1, 1),
+                                     Series(1, 31, 3, 2, 1, 1),      Series(2, 30, 2, 1, 4, 2)};
   for (const ConvolutionShape& s : shapes) {
     const Image image = Numbers(s);
     std::vector<float> expected(s.batch * s.output[0] * s.output[1] * s.out_channels);
@@ -135,6 +145,11 @@ TEST(ConvolutionSplitTest, PiecesByInputTogetherAreTheWhole) {
   EXPECT_EQ(SplitConvolutionByInput(shapes[0], 3).size(), 3u);
   // Some rows are read by no output.
   EXPECT_EQ(SplitConvolutionByInput(shapes[4], 9).size(), 1u);
+}
+
+TEST(ConvolutionSplitTest, CutsASeriesAlongItsPoints) {
+  EXPECT_EQ(SplitConvolution(Series(1, 30, 3, 1, 1, 1), 4).size(), 4u);
+  EXPECT_EQ(SplitConvolutionByInput(Series(1, 30, 3, 1, 1, 1), 4).size(), 4u);
 }
 
 TEST(ConvolutionSplitTest, CutsOneImageIntoRowsAndManyIntoImages) {
