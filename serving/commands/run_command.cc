@@ -53,9 +53,9 @@ Command RunCommand() {
       .arguments = "DIR",
       .description =
           "Loads the SavedModel in DIR as a server does, runs a signature of it once, and prints "
-          "its outputs. `tessera inspect DIR` lists signatures with their inputs. Queues from "
-          "which "
-          "a graph of TF1 reads its data are filled as its queue runners say.",
+          "its outputs. `tessera inspect DIR` lists signatures with their inputs. The queue "
+          "runners "
+          "of a graph of TF1 fill the queues from which it reads its data.",
       .examples = {{"tessera run /models/half_plus_two/1 --input 'x=[1, 2, 5]'",
                     "Values on the command line."},
                    {"tessera run /models/resnet/3 --input images=@batch.npy --json",

@@ -1,8 +1,10 @@
 // Composite ops of half and bfloat16, whose results depend on the roundings between their steps.
 //
 // TensorFlow computes these ops from primitive steps and rounds each of them to 16 bits. The
-// functors here follow its formulas and the order of its operations. The other ops have the same
-// bits if they are computed in float and rounded once, and have no declarations of their own here.
+// functors here follow its formulas and the order of its operations. The other ops are computed in
+// float and rounded once, which gives the same bits but for a few last ones of transcendental
+// functions, and of bfloat16 results that pass through denormal numbers. They have no declarations
+// here.
 #include <tuple>
 
 #include "runtime/kernels/primitives/cpu/elementwise.h"
