@@ -21,6 +21,10 @@
 namespace tessera {
 
 constinit thread_local ThreadPool* pool_redirect = nullptr;
+// These are declared in loop_hooks.h, which only those include who share out the cores.
+using LoopHook = void (*)();
+constinit thread_local LoopHook before_loop_piece = nullptr;
+int NumHelpingThreads();
 
 namespace {
 
@@ -29,6 +33,8 @@ constexpr double kMinNanosPerShare = 10e3;
 // Blocks a thread claims in a loop: enough that a thread which started late, or lost its core, does
 // not hold up the end.
 constexpr int64_t kBlocksPerThread = 4;
+// How long a piece of a loop takes by the loop's own estimate.
+constexpr double kPieceNanos = 200e3;
 // How long who waits looks for a change before it goes to sleep: a few times what a wake-up costs
 // on a virtual machine, and what lies between two parallel loops of a model.
 constexpr std::chrono::microseconds kSpin(50);
@@ -239,12 +245,37 @@ class Lingerers {
   std::atomic<int64_t> dismissals_{0};
 };
 
+constinit std::atomic<int> num_helping_threads{0};
+
 int NumThreads(int asked) {
   if (asked > 0) return asked;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace
+
+// The body of a loop, with before_loop_piece before each of its pieces.
+class InPieces {
+ public:
+  InPieces(int64_t total, double cost_per_item, absl::FunctionRef<void(int64_t, int64_t)> body)
+      : items_(static_cast<int64_t>(std::clamp(kPieceNanos / std::max(1.0, cost_per_item), 1.0,
+                                               static_cast<double>(total)))),
+        body_(body) {}
+
+  void operator()(int64_t begin, int64_t end) const {
+    for (; begin < end; begin += items_) {
+      // A helping thread may have none, if its pool sets none.
+      if (before_loop_piece != nullptr) before_loop_piece();
+      body_(begin, std::min(begin + items_, end));
+    }
+  }
+
+ private:
+  const int64_t items_;
+  const absl::FunctionRef<void(int64_t, int64_t)> body_;
+};
+
+int NumHelpingThreads() { return num_helping_threads.load(std::memory_order_relaxed); }
 
 class ThreadPool::Impl {
  public:
@@ -276,6 +307,31 @@ class ThreadPool::Impl {
     pool_redirect = outer;
   }
 
+  // ThreadPool::ParallelFor() on this pool, for a thread whose redirect is `redirect`.
+  void RunLoop(int64_t total, double cost_per_item, ThreadPool* redirect, Loop::Body body) {
+    const double shares =
+        std::min(static_cast<double>(total) * cost_per_item / kMinNanosPerShare, 1e6);
+    // Written so that a cost that is no number runs on the caller.
+    const int64_t threads = shares >= 2 ? std::min<int64_t>({static_cast<int64_t>(shares),
+                                                             ThreadShare(pool.NumThreads()), total})
+                                        : 1;
+    if (threads <= 1) {
+      body(0, total);
+      return;
+    }
+    const int64_t blocks_a_thread =
+        std::min(kBlocksPerThread, static_cast<int64_t>(shares) / threads);
+    // As many for each, or single items.
+    const int64_t num_blocks = std::min(total, threads * blocks_a_thread);
+
+    Loop* loop = new Loop(total, num_blocks, static_cast<int>(threads), body);
+    Share(loop, threads - 1, redirect);
+    loop->Lead();
+    const std::exception_ptr exception = loop->Wait();
+    loop->Release();
+    if (exception != nullptr) std::rethrow_exception(exception);
+  }
+
   // Has `helpers` threads run blocks of the loop.
   void Share(Loop* loop, int64_t helpers, ThreadPool* redirect) {
     for (int64_t i = lingerers.Give(loop, helpers); i < helpers; ++i) {
@@ -288,7 +344,9 @@ class ThreadPool::Impl {
     // When its queue is full, Eigen's pool runs a closure on the thread that schedules it.
     const int id = pool.CurrentThreadId();
     if (spins && id >= 0) {
+      num_helping_threads.fetch_add(1, std::memory_order_relaxed);
       lingerers.Run(id, loop);
+      num_helping_threads.fetch_sub(1, std::memory_order_relaxed);
     } else {
       loop->Help([] {});
       loop->Release();
@@ -320,32 +378,13 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
                              absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (total <= 0) return;
   ThreadPool* const redirect = pool_redirect;
-  if (redirect != nullptr && redirect != this) [[unlikely]] {
-    redirect->ParallelFor(total, cost_per_item, body);
-    return;
+  if (redirect == nullptr) [[likely]] {
+    impl_->RunLoop(total, cost_per_item, nullptr, body);
+  } else if (before_loop_piece == nullptr) {
+    redirect->impl_->RunLoop(total, cost_per_item, redirect, body);
+  } else {
+    redirect->impl_->RunLoop(total, cost_per_item, redirect, InPieces(total, cost_per_item, body));
   }
-  const double shares =
-      std::min(static_cast<double>(total) * cost_per_item / kMinNanosPerShare, 1e6);
-  // Written so that a cost that is no number runs on the caller.
-  const int64_t threads =
-      shares >= 2
-          ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(num_threads()), total})
-          : 1;
-  if (threads <= 1) {
-    body(0, total);
-    return;
-  }
-  const int64_t blocks_a_thread =
-      std::min(kBlocksPerThread, static_cast<int64_t>(shares) / threads);
-  // As many for each, or single items.
-  const int64_t num_blocks = std::min(total, threads * blocks_a_thread);
-
-  Loop* loop = new Loop(total, num_blocks, static_cast<int>(threads), body);
-  impl_->Share(loop, threads - 1, redirect);
-  loop->Lead();
-  const std::exception_ptr exception = loop->Wait();
-  loop->Release();
-  if (exception != nullptr) std::rethrow_exception(exception);
 }
 
 }  // namespace tessera

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -11,7 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/loop_hooks.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -237,6 +241,49 @@ TEST(ThreadPoolTest, RedirectedClosuresRunInsideWhatTheOtherPoolPutsAroundThem) 
     pool_redirect = nullptr;
   }
   EXPECT_EQ(num_around, 2) << "of the scheduled closure and of the loop's one helper";
+}
+
+thread_local int num_pieces = 0;
+
+void CountPiece() { ++num_pieces; }
+
+TEST(ThreadPoolTest, RedirectedLoopsCallTheHookBeforeEachPiece) {
+  ThreadPool other({.name = "other", .num_threads = 1});
+  ThreadPool pool({.num_threads = 1});
+  std::vector<int> runs(64, 0);
+  const auto run = [&](double cost_per_item) {
+    num_pieces = 0;
+    pool.ParallelFor(64, cost_per_item, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++runs[i];
+    });
+    return num_pieces;
+  };
+  before_loop_piece = CountPiece;
+  EXPECT_EQ(run(50e3), 0) << "nothing is redirected";
+  pool_redirect = &other;
+  EXPECT_EQ(run(50e3), 16) << "pieces of four items of 50 us";
+  EXPECT_EQ(run(1e9), 64) << "single items";
+  EXPECT_EQ(run(1), 1);
+  EXPECT_EQ(run(0), 1);
+  EXPECT_EQ(run(std::nan("")), 1);
+  before_loop_piece = nullptr;
+  EXPECT_EQ(run(50e3), 0);
+  pool_redirect = nullptr;
+  EXPECT_THAT(runs, testing::Each(7));
+}
+
+TEST(ThreadPoolTest, CountsThreadsThatHelp) {
+  ThreadPool pool({.num_threads = 2});
+  EXPECT_EQ(NumHelpingThreads(), 0);
+  std::atomic<int> most = 0;
+  // The helper may come late, or never if the caller is through before.
+  while (most == 0) {
+    pool.ParallelFor(64, kExpensive,
+                     [&](int64_t, int64_t) { most = std::max<int>(most, NumHelpingThreads()); });
+  }
+  // Beside the one that helps, another one may still wait for a loop.
+  EXPECT_LE(most, 2);
+  while (NumHelpingThreads() > 0) std::this_thread::yield();
 }
 
 }  // namespace

@@ -46,11 +46,8 @@ Host::Host(const Options& options)
       ThreadPool::Options{.name = "inter_op", .num_threads = NumThreads(options.inter_op_threads)});
   if (!options.background.has_value()) return;
 
-  yielding_pool_ = std::make_unique<ThreadPool>(
-      ThreadPool::Options{.name = "yielding",
-                          .num_threads = NumThreads(options.intra_op_threads),
-                          .nice = kLowNice,
-                          .around_redirected = RunYielding});
+  yielding_pool_ =
+      std::make_unique<YieldingPool>(NumThreads(options.intra_op_threads), AvailableCores());
 
   // Background work maps files; whoever then writes to one waits for the guard, which must
   // therefore not have the priority of that work.

@@ -55,7 +55,7 @@ class Host {
   const CoreSet& background_cores() const { return background_cores_; }
 
   // For YieldingScope. Its threads have a low priority. Null if there is no background pool.
-  ThreadPool* yielding_pool() const { return yielding_pool_.get(); }
+  YieldingPool* yielding_pool() const { return yielding_pool_.get(); }
 
   // One slot for each core, for the runs of the calling thread: those of yielding work are apart,
   // so that others do not wait for one that a run of low priority has.
@@ -77,7 +77,7 @@ class Host {
   // Null: see the accessors.
   std::unique_ptr<ThreadPool> intra_op_pool_;
   std::unique_ptr<ThreadPool> inter_op_pool_;
-  std::unique_ptr<ThreadPool> yielding_pool_;
+  std::unique_ptr<YieldingPool> yielding_pool_;
   std::unique_ptr<PacedPool> background_pool_;
 };
 

@@ -1,34 +1,48 @@
 // Yielding work: requests of a model that floods the process, which give way to those of others.
 //
-//   YieldingScope scope(host->yielding_pool());   // on a thread of low priority
+//   YieldingPool pool(num_threads, num_cores);
+//   YieldingScope scope(&pool);   // on a thread of low priority
 //   session->Run(...);    // its parallel loops and branches go to the pool, of low priority too
 //
 // It is neither background work (background.h), which no request waits for, nor does it stand
-// still: ten nice levels down, it keeps a tenth of the cores next to busy threads.
+// still: it keeps a tenth of the cores next to busy threads.
 #pragma once
 
 #include "absl/functional/function_ref.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/host/background.h"
+#include "runtime/host/yield_gate.h"
 
 namespace tessera {
 
-class ThreadPool;
+// The threads for loops and branches of yielding work, and the gate before each piece of its loops.
+// The threads are kLowNice levels below the thread that makes the pool.
+class YieldingPool : public ThreadPool {
+ public:
+  // 0 threads: one for each core. The gate counts with `num_cores`.
+  YieldingPool(int num_threads, int num_cores);
+
+  // To be told of the requests that yielding work makes way for.
+  YieldGate& gate() { return gate_; }
+
+ private:
+  YieldGate gate_;
+};
 
 // While a scope exists, what the calling thread gives to any ThreadPool runs on `pool` instead, as
-// in a BackgroundScope. The pool must be one whose Options have RunYielding() as around_redirected.
+// in a BackgroundScope, and the thread passes the pool's gate before each piece of a loop. `pool`
+// must outlive the scope, and is not null.
 class YieldingScope {
  public:
-  explicit YieldingScope(ThreadPool* pool);
+  explicit YieldingScope(YieldingPool* pool);
   ~YieldingScope();
   YieldingScope(const YieldingScope&) = delete;
   YieldingScope& operator=(const YieldingScope&) = delete;
 
  private:
   const BackgroundScope redirect_;
+  YieldGate* const outer_;
 };
-
-// For ThreadPool::Options::around_redirected.
-void RunYielding(absl::FunctionRef<void()> closure);
 
 // Whether the calling thread does yielding work.
 bool Yields();

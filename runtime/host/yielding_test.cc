@@ -15,8 +15,7 @@ int Nice() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gett
 
 TEST(YieldingTest, WorkForAnyPoolGoesToTheYieldingOneAndKnowsIt) {
   ThreadPool usual({.name = "usual", .num_threads = 1});
-  ThreadPool pool(
-      {.name = "yielding", .num_threads = 1, .nice = kLowNice, .around_redirected = RunYielding});
+  YieldingPool pool(/*num_threads=*/1, /*num_cores=*/1);
   const int nice = Nice();
   absl::Notification done;
   {

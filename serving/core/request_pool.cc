@@ -28,9 +28,12 @@ void RequestPool::Schedule(const Share* share, std::function<void()> closure) {
   if (host_ == nullptr || share == nullptr) return usual_.Schedule(share, std::move(closure));
   share->BeginRequest();
   if (!host_->shares().GivesWay(*share, crowd_, Now())) {
-    return usual_.Schedule(share, [share, closure = std::move(closure)] {
+    YieldGate& gate = host_->yielding_pool()->gate();
+    gate.BeginPreferred();
+    return usual_.Schedule(share, [share, &gate, closure = std::move(closure)] {
       closure();
       share->EndRequest();
+      gate.EndPreferred();
     });
   }
   yielding_.Schedule(share, [this, share, closure = std::move(closure)] {

@@ -6,11 +6,22 @@
 
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "runtime/base/cpu_count.h"
+
+namespace {
+thread_local int num_offers = 0;
+}  // namespace
+
+// Takes the place of the C library's. A yielding thread calls it while there are usual requests.
+extern "C" int sched_yield() noexcept {
+  ++num_offers;
+  return 0;
+}
 
 namespace tessera::serving {
 namespace {
@@ -84,6 +95,26 @@ TEST_F(RequestPoolTest, CountsRequestsUntilTheyEnd) {
   });
   last.WaitForNotification();
   EXPECT_EQ(under_way, 1) << "the first one has ended";
+}
+
+TEST_F(RequestPoolTest, FloodsMakeWayForUsualRequests) {
+  // Returns whether the gate made the calling thread work for it.
+  const auto offers = [this] {
+    int offered = 0;
+    std::thread([&] {
+      host_.yielding_pool()->gate().Pass();
+      host_.yielding_pool()->gate().Leave();
+      offered = num_offers;
+    }).join();
+    return offered;
+  };
+  EXPECT_EQ(offers(), 0);
+  int beside = 0;
+  {
+    RequestPool pool({.name = "request", .max_threads = 1, .host = &host_});
+    pool.Schedule(host_.shares().Get("model"), [&] { beside = offers(); });
+  }
+  EXPECT_EQ(beside, 1);
 }
 
 }  // namespace
