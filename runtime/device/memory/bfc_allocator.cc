@@ -336,11 +336,6 @@ DeviceStats BfcAllocator::stats() const {
   return stats;
 }
 
-size_t BfcAllocator::region_bytes() const {
-  absl::MutexLock lock(&mu_);
-  return region_bytes_;
-}
-
 void BfcAllocator::CheckInvariants() const {
   absl::MutexLock lock(&mu_);
   std::map<char*, int> by_address;

@@ -107,8 +107,6 @@ class BfcAllocator {
 
   DeviceStats stats() const;
   size_t limit() const { return options_.limit; }
-  // Returns the number of bytes that are taken from the source now.
-  size_t region_bytes() const;
 
   // Aborts the process unless chunks, bins and counts fit together. For tests.
   void CheckInvariants() const;

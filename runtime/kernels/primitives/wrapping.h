@@ -23,9 +23,4 @@ constexpr T WrappingMultiply(T a, T b) {
   return static_cast<T>(static_cast<WrappingType<T>>(a) * static_cast<WrappingType<T>>(b));
 }
 
-template <typename T>
-constexpr T WrappingSubtract(T a, T b) {
-  return static_cast<T>(static_cast<WrappingType<T>>(a) - static_cast<WrappingType<T>>(b));
-}
-
 }  // namespace tessera

@@ -22,10 +22,6 @@ inline PoolPoint PointAt(const PoolShape& s, int64_t point) {
 // The input points that lie in a window.
 struct PoolBounds {
   PoolPoint begin, end;
-
-  int64_t num_points() const {
-    return (end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
-  }
 };
 
 // Returns those of the window of an output point.

@@ -49,8 +49,6 @@ class ReductionPlan {
   ReductionPlan(const Shape& shape, absl::Span<const bool> reduced);
 
   int64_t num_outputs() const { return num_outputs_; }
-  // Elements that make one output.
-  int64_t num_reduced() const { return num_reduced_; }
 
  private:
   friend class ReductionRun;
@@ -67,7 +65,7 @@ class ReductionPlan {
   int64_t columns_ = 1;  // the last group if it is kept, else 1
   int64_t rows_ = 1;     // the last reduced group
   int64_t num_outputs_ = 1;
-  int64_t num_reduced_ = 1;
+  int64_t num_reduced_ = 1;  // elements that make one output
 };
 
 // Requires space for plan.num_outputs() elements of `dtype`, which is that of the loops, at `out`.

@@ -42,16 +42,6 @@ TESSERA_DEVICE_FUNCTION inline uint8_t E4m3OfFloat(float value) {
   return sign | static_cast<uint8_t>((exponent + kBias - 1) * 8 + count);
 }
 
-TESSERA_DEVICE_FUNCTION inline float FloatOfE4m3(uint8_t bits) {
-  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
-  const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
-  if ((bits & 0x7f) == kE4m3NaN) return device_std::bit_cast<float>(0x7fc00000u);
-  // 2^(exponent - 10), or 2^-9 without an exponent.
-  const uint32_t power = static_cast<uint32_t>(exponent == 0 ? 118 : exponent + 117) << 23;
-  return sign * device_std::bit_cast<float>(power) *
-         static_cast<float>(exponent == 0 ? mantissa : mantissa + 8);
-}
-
 // The factor of a tensor whose greatest finite size is `greatest`: elements are the 8-bit numbers
 // times the factor.
 TESSERA_DEVICE_FUNCTION inline float E4m3Scale(float greatest) {

@@ -8,6 +8,7 @@
 #include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cuda/testing/both_devices.h"
+#include "runtime/kernels/primitives/cuda/testing/e4m3_value.h"
 #include "runtime/kernels/primitives/cuda/testing/library_stand_in.h"
 #include "runtime/kernels/primitives/matmul.h"
 

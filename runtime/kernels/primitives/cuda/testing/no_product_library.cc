@@ -1,7 +1,7 @@
 // What is linked in place of cuBLASLt and cuDNN in tests.
 #include "Eigen/Core"
-#include "runtime/kernels/primitives/cuda/fp8.h"
 #include "runtime/kernels/primitives/cuda/product_library.h"
+#include "runtime/kernels/primitives/cuda/testing/e4m3_value.h"
 #include "runtime/kernels/primitives/cuda/testing/library_stand_in.h"
 
 namespace tessera::cuda {
