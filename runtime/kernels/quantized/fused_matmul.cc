@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/quantized/byte_gemm.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
+#include "runtime/kernels/quantized/quantized_input.h"
 
 namespace tessera {
 namespace {
@@ -30,12 +31,7 @@ class FusedMatMulKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
-    if (a.rank() != 2 || b.rank() != 2 ||
-        a.dim(transpose_a_ ? 0 : 1) != b.dim(transpose_b_ ? 1 : 0)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
-                       ", In[1]: ", b.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckMatrices(a, transpose_a_, b, transpose_b_));
     const int64_t m = a.dim(transpose_a_ ? 1 : 0), n = b.dim(transpose_b_ ? 0 : 1);
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
     ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, n, y->dtype()));

@@ -21,12 +21,7 @@ class QuantizedMatMulKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
-    if (a.rank() != 2 || b.rank() != 2 ||
-        a.dim(transpose_a_ ? 0 : 1) != b.dim(transpose_b_ ? 1 : 0)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
-                       ", In[1]: ", b.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckMatrices(a, transpose_a_, b, transpose_b_));
     const bool is_signed = b.dtype() == DType::kQint8;
     if (a.dtype() == DType::kQint8) {
       return is_signed ? Multiply<int8_t, int8_t>(ctx) : Multiply<int8_t, uint8_t>(ctx);

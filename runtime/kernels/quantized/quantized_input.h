@@ -52,4 +52,16 @@ T* MutableStored(Tensor* tensor) {
   return reinterpret_cast<T*>(tensor->mutable_raw());
 }
 
+// Errors: INVALID_ARGUMENT, in TensorFlow's words, unless `a` and `b` are matrices of which `b` has
+// as many rows as `a` has columns, after they were transposed.
+inline absl::Status CheckMatrices(const Tensor& a, bool transpose_a, const Tensor& b,
+                                  bool transpose_b) {
+  if (a.rank() == 2 && b.rank() == 2 && a.dim(transpose_a ? 0 : 1) == b.dim(transpose_b ? 1 : 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
+                   ", In[1]: ", b.shape().ToString()));
+}
+
 }  // namespace tessera

@@ -8,19 +8,11 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/quantized/affine_quantization.h"
+#include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_type.h"
 
 namespace tessera {
 namespace {
-
-template <typename T>
-const T* Stored(const Tensor& tensor) {
-  return reinterpret_cast<const T*>(tensor.raw());
-}
-template <typename T>
-T* Stored(Tensor* tensor) {
-  return reinterpret_cast<T*>(tensor->mutable_raw());
-}
 
 // Inputs: x, scales, zero_points.
 class UniformQuantizeKernel : public OpKernel {
@@ -33,7 +25,7 @@ class UniformQuantizeKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     return VisitQuantizedType(y->dtype(), [&]<typename T>() {
       for (int64_t i = 0; i < x.num_elements(); ++i) {
-        Stored<T>(y)[i] = static_cast<T>(q.Quantize(x.data<float>()[i], i));
+        MutableStored<T>(y)[i] = static_cast<T>(q.Quantize(x.data<float>()[i], i));
       }
       return absl::OkStatus();
     });
@@ -83,7 +75,7 @@ class UniformRequantizeKernel : public OpKernel {
         for (int64_t i = 0; i < x.num_elements(); ++i) {
           const FixedPointMultiplier scale(static_cast<double>(from.scale(i) / to.scale(i)));
           const int64_t steps = int64_t{Stored<T>(x)[i]} - from.zero_point(i);
-          Stored<Out>(y)[i] = static_cast<Out>(to.Clamp(scale(steps) + to.zero_point(i)));
+          MutableStored<Out>(y)[i] = static_cast<Out>(to.Clamp(scale(steps) + to.zero_point(i)));
         }
         return absl::OkStatus();
       });
@@ -119,7 +111,7 @@ class UniformClipKernel : public OpKernel {
       for (int64_t i = 0; i < x.num_elements(); ++i) {
         const int64_t slice = attrs_.axis < 0 ? 0 : i / inner % min.num_elements();
         // The upper bound holds where the bounds contradict each other.
-        Stored<T>(y)[i] =
+        MutableStored<T>(y)[i] =
             std::min(std::max(Stored<T>(x)[i], Stored<T>(min)[slice]), Stored<T>(max)[slice]);
       }
       return absl::OkStatus();
@@ -157,7 +149,7 @@ class UniformAddKernel : public OpKernel {
         constexpr int64_t kHighest = std::numeric_limits<int32_t>::max();
         return std::clamp<int64_t>(scale(distance) + out.zero_point(i), kLowest, kHighest);
       };
-      Stored<int32_t>(y)[i] = out.Clamp(steps(a, qa) + steps(b, qb) - out.zero_point(i));
+      MutableStored<int32_t>(y)[i] = out.Clamp(steps(a, qa) + steps(b, qb) - out.zero_point(i));
     }
     return absl::OkStatus();
   }
@@ -219,7 +211,7 @@ class UniformDotKernel : public OpKernel {
           const double factor = static_cast<double>(qa.scale(0)) *
                                 static_cast<double>(qb.scale(column)) /
                                 static_cast<double>(out.scale(at));
-          Stored<int32_t>(y)[at] =
+          MutableStored<int32_t>(y)[at] =
               out.Clamp(FixedPointMultiplier(factor)(sum) + out.zero_point(at));
         }
       }
