@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/matmul.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/micro_kernels.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
@@ -254,14 +254,8 @@ TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
   for (float& x : a.flat<float>()) x = 1.2345e30f;
   for (float& x : b.flat<float>()) x = 9.8765e29f;
   Tensor output = RandomTensor({m, n}, 3);
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
-  MatMulShape shape;
-  shape.m = m;
-  shape.n = n;
-  shape.k = k;
-  ASSERT_TRUE(ComputeMatMul(ctx, shape, PostOps(), a, b, nullptr, &packed, &output).ok());
+  KernelProduct product(b, {.is_constant = true});
+  ASSERT_TRUE(product.Run({.m = m, .n = n, .k = k}, PostOps(), a, {}, &output).ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, kInfinity);
 }
 
@@ -275,15 +269,12 @@ TEST(MatMulTest, InfinitiesAndNaNsInManyRows) {
   const Tensor before = output.DeepCopy().value();
   a.data<float>()[2 * k] = kInfinity;
   a.data<float>()[2900 * k + 3] = std::nanf("");
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
+  KernelProduct product(b, {.is_constant = true});
   const PostOps post_ops{.bias = true, .add = true};
-  MatMulShape shape;
-  shape.m = m;
-  shape.n = n;
-  shape.k = k;
-  ASSERT_TRUE(ComputeMatMul(ctx, shape, post_ops, a, b, &bias, &packed, &output).ok());
+  ASSERT_TRUE(
+      product
+          .Run({.m = m, .n = n, .k = k}, post_ops, a, {.bias = &bias, .addend = &before}, &output)
+          .ok());
   const std::vector<double> expected =
       ReferenceMatMul(m, n, k, false, post_ops, a, b, bias, before);
   for (int64_t i = 0; i < m * n; ++i) {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/matmul.h"
+#include "runtime/kernels/primitives/matmul.h"
 
 #include <algorithm>
 #include <memory>
@@ -14,6 +14,8 @@
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_matmul.h"
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
+#include "runtime/kernels/primitives/cpu/packed_weights.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/transposed_gemm.h"
 #include "runtime/kernels/primitives/plan_cache.h"
@@ -281,18 +283,4 @@ std::unique_ptr<MatMul> MakeMatMul(const KernelBuild& build, int b_input) {
 REGISTER_PRIMITIVE(MatMul, kCpu, MakeMatMul);
 
 }  // namespace
-
-absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                           const Tensor& a, const Tensor& b, const Tensor* bias,
-                           PackedWeights* packed, Tensor* output, Numerics numerics) {
-  if (output->num_elements() == 0) return absl::OkStatus();
-  if (TakesFloat(shape, a.dtype(), numerics)) {
-    return MultiplyNarrow(ctx, shape, post_ops, a, b, bias, output);
-  }
-  if (TakesLoops(shape, a.dtype(), numerics)) {
-    return MultiplyByLoops(ctx, shape, post_ops, a, b, bias, output);
-  }
-  return MultiplyFloat(ctx, shape, post_ops, a, b, bias, packed, output, numerics, nullptr);
-}
-
 }  // namespace tessera

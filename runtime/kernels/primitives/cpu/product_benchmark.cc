@@ -10,7 +10,7 @@
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
-#include "runtime/kernels/primitives/cpu/matmul.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -26,13 +26,9 @@ void Report(benchmark::State& state, double flops) {
 void TimeMatMul(benchmark::State& state, int64_t m, int64_t n, int64_t k, Numerics numerics) {
   const Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
   Tensor output = RandomTensor({m, n}, 3);
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
+  KernelProduct product(b, {.is_constant = true, .numerics = numerics});
   for (auto _ : state) {
-    CHECK(ComputeMatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr, &packed, &output,
-                        numerics)
-              .ok());
+    CHECK(product.Run({.m = m, .n = n, .k = k}, PostOps(), a, {}, &output).ok());
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
-#include "runtime/kernels/primitives/cpu/matmul.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -25,15 +25,10 @@ double Error(const Tensor& output, const std::vector<double>& expected) {
 // Multiplies on `threads`. `is_constant` tells whether the weights may be packed.
 Tensor Product(const Tensor& a, const Tensor& b, bool is_constant, Numerics numerics,
                ThreadPool* threads = nullptr) {
-  StepContext step;
-  step.intra_op_pool = threads;
-  KernelContext ctx(step, nullptr);
   const int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
   Tensor output = Tensor::Allocate(DType::kFloat, {m, n}).value();
-  PackedWeights packed;
-  EXPECT_TRUE(ComputeMatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr,
-                            is_constant ? &packed : nullptr, &output, numerics)
-                  .ok());
+  KernelProduct product(b, {.is_constant = is_constant, .numerics = numerics, .threads = threads});
+  EXPECT_TRUE(product.Run({.m = m, .n = n, .k = k}, PostOps(), a, {}, &output).ok());
   return output;
 }
 
