@@ -33,8 +33,8 @@ int64_t FindExtreme(const T* x, int64_t count, int64_t stride) {
   return index;
 }
 
-// The same of contiguous numbers, block by block: vectors find a block's extreme, and only a block
-// with a new one is searched.
+// Finds the index among contiguous numbers, block by block: vectors find a block's extreme, and
+// only a block with a new one is searched.
 template <typename T, bool kMax>
 int64_t FindInBlocks(const T* x, int64_t count) {
   constexpr int64_t kLanes = 32 / sizeof(T), kBlock = 16 * kLanes;

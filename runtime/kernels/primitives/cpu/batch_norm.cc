@@ -78,7 +78,8 @@ void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vec
                  });
 }
 
-// `mean` and `variance` normalised x; the old ones are the estimates that came in.
+// Writes the outputs of statistics. `mean` and `variance` normalised x; the old ones are the
+// estimates that came in.
 absl::Status WriteStatistics(const BatchNorm::Operands& operands, const Vector& mean,
                              const Vector& variance, const Vector& old_mean,
                              const Vector& old_variance) {
@@ -86,7 +87,7 @@ absl::Status WriteStatistics(const BatchNorm::Operands& operands, const Vector& 
   const float factor = operands.average_factor;
   Vector out_mean = mean, out_variance = variance;
   for (size_t c = 0; c < mean.size(); ++c) {
-    // There are no statistics of nothing, not even passed on ones.
+    // Without elements there are no statistics, and the estimates that came in are not passed on.
     if (count == 0) out_mean[c] = out_variance[c] = std::nanf("");
     if (!operands.is_training) continue;
     if (count > 1) out_variance[c] *= static_cast<float>(count) / static_cast<float>(count - 1);

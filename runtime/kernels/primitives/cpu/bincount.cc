@@ -19,7 +19,7 @@ bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
   const int64_t threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
   const int64_t part = std::clamp(count / threads, std::min(count, 64 * (size + 1)), count);
   const int64_t parts = (count + part - 1) / part;
-  // The last bin of a table is that of values that are left out.
+  // The last bin of a table counts the values that are left out.
   const int64_t stride = size + 1;
   std::vector<int64_t> tables(parts * kTables * stride);
   const double cost = 0.5 * static_cast<double>(part);
@@ -46,7 +46,7 @@ bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
   return tables[size] > 0;
 }
 
-// One row. `weights` may be null. Returns whether a value has no bin.
+// Counts one row of values. `weights` may be null. Returns whether a value has no bin.
 template <typename Index, typename T>
 bool Count(KernelContext& ctx, const Index* values, const T* weights, int64_t count, int64_t size,
            bool binary, T* bins) {

@@ -5,14 +5,14 @@
 namespace tessera {
 namespace {
 
-// The product of the dimensions from `begin` on.
+// Returns the product of the dimensions from `begin` on.
 int64_t Product(const SpatialDims& dims, size_t begin = 0) {
   int64_t product = 1;
   for (size_t i = begin; i < dims.size(); ++i) product *= dims[i];
   return product;
 }
 
-// Likewise, all points can form one column of a single image.
+// Returns the same convolution over one column of a single image, which all points can form.
 ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
   ConvolutionShape column = AsPoints(shape);
   if (column.batch == shape.batch) return shape;

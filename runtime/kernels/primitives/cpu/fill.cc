@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// Whether memset() can write the one element of `value`.
+// Returns whether memset() can write the one element of `value`.
 bool IsZeroBits(const Tensor& value) {
   if (!IsTriviallyCopyable(value.dtype())) return false;
   const char* const bytes = value.raw();

@@ -66,7 +66,7 @@ std::vector<int64_t> FindDistinct(int64_t count, const KeyOf& key_of, Index* whi
   return firsts;
 }
 
-// The same of rows of `size` elements.
+// Finds the distinct rows of `size` elements.
 template <typename T, typename Index>
 std::vector<int64_t> Find(const T* data, int64_t count, int64_t size, Index* which) {
   if (size == 1) {

@@ -70,23 +70,23 @@ class Prefetcher {
       if (LinesOf(rows) > longest) longest = LinesOf(rows);
     }
     if (lines == 0) return;
-    int64_t piece = (lines + steps - 1) / steps;
-    pieces_ = 1;
-    // Short rows take pieces of their own; there may be more of them than steps. A single row,
+    int64_t chunk = (lines + steps - 1) / steps;
+    chunks_ = 1;
+    // Each short row is a chunk of its own; there may be more chunks than steps. A single row,
     // which small products ask for, needs no further divisions.
     if (lines != longest) {
-      while (piece < longest && PiecesOf(piece) > steps) ++piece;
-      pieces_ = (PiecesOf(piece) + steps - 1) / steps;
+      while (chunk < longest && ChunksOf(chunk) > steps) ++chunk;
+      chunks_ = (ChunksOf(chunk) + steps - 1) / steps;
     }
-    piece_ = piece * kCacheLine;
+    chunk_ = chunk * kCacheLine;
     GoTo(0, 0);
   }
 
   // Prefetches the share of kStride terms, which may reach beyond the end of a row.
   void Issue() {
-    for (int64_t i = 0; i < pieces_; ++i) {
+    for (int64_t i = 0; i < chunks_; ++i) {
       const char* const from = at_;
-      const char* const to = from + piece_;
+      const char* const to = from + chunk_;
       for (const char* line = from; line != to; line += kCacheLine) {
         _mm_prefetch(line, _MM_HINT_T1);
       }
@@ -99,13 +99,13 @@ class Prefetcher {
   static int64_t LinesOf(const PrefetchRange& rows) {
     return (rows.size + kCacheLine - 1) / kCacheLine;
   }
-  // Returns the number of pieces of so many lines that all rows are cut into.
-  int64_t PiecesOf(int64_t lines) const {
-    int64_t pieces = 0;
+  // Returns into how many chunks of so many lines all rows are cut.
+  int64_t ChunksOf(int64_t lines) const {
+    int64_t chunks = 0;
     for (const PrefetchRange& rows : next_) {
-      pieces += (LinesOf(rows) + lines - 1) / lines * rows.count;
+      chunks += (LinesOf(rows) + lines - 1) / lines * rows.count;
     }
-    return pieces;
+    return chunks;
   }
 
   // Moves to a row of next_[place], or to what follows it. This must be inlined, because a call
@@ -116,7 +116,7 @@ class Prefetcher {
       row = 0;
     }
     if (place == std::ssize(next_)) {
-      pieces_ = 0;
+      chunks_ = 0;
       return;
     }
     place_ = place;
@@ -126,8 +126,8 @@ class Prefetcher {
   }
 
   const std::span<const PrefetchRange> next_;
-  int64_t pieces_ = 0;  // for each call of Issue()
-  int64_t piece_ = 0;   // bytes
+  int64_t chunks_ = 0;  // for each call of Issue()
+  int64_t chunk_ = 0;   // bytes
   int64_t place_ = 0, row_ = 0;
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
 };

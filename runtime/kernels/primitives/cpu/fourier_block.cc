@@ -121,7 +121,7 @@ struct Block {
     }
   }
 
-  // The same for complex lines side by side: a number of all lines is contiguous.
+  // Loads complex lines that lie side by side: a number of all lines is contiguous.
   static void LoadColumns(const FourierBlock<T>& block, int64_t length, Number<Vector>* to) {
     if constexpr (kLanes == 1) {
       for (int64_t k = 0; k < length; ++k) {

@@ -64,7 +64,7 @@ void PoolChannels(absl::Span<const int64_t> offsets, int64_t channels, const T* 
   }
 }
 
-// The same of adjacent channels from `c` on, as many of them as fill kVectors vectors.
+// Reduces the window in adjacent channels from `c` on, as many of them as fill kVectors vectors.
 template <typename Pool, int kVectors, int kBytes, typename T>
 [[gnu::always_inline]] inline void PoolVectorsOf(absl::Span<const int64_t> offsets,
                                                  int64_t channels, const T* in, T* out,

@@ -82,7 +82,7 @@ void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, i
   }
 }
 
-// Whether an element counts as a maximum of its window. No infinity and no NaN does.
+// Returns whether an element counts as a maximum of its window. No infinity and no NaN does.
 template <typename T>
 bool IsNearMaximum(T element, T maximum) {
   if constexpr (std::is_integral_v<T>) {
@@ -177,7 +177,7 @@ template <typename V, typename T>
   store(e_wins ? g : zero, to_bottom + right);
 }
 
-// The same for `points` windows, side by side.
+// Gives the gradients of `points` windows, side by side, to the elements that were the maxima.
 template <typename T>
 void SplitRowAmong2x2(int64_t points, int64_t channels, const T* top, const T* bottom,
                       const T* from, T* to_top, T* to_bottom) {

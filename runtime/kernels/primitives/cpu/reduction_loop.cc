@@ -96,7 +96,7 @@ class ReductionRun {
     const int64_t column = i % blocks_per_row_ * kColumns;
     return {i / blocks_per_row_, column, std::min(kColumns, plan_.columns_ - column)};
   }
-  // Whether each output is made of elements that follow upon those of the output before it.
+  // Returns whether each output is made of elements that follow upon those of the output before it.
   bool IsContiguous() const {
     return plan_.columns_ == 1 && plan_.reduced_.empty() && plan_.kept_.size() <= 1;
   }

@@ -21,7 +21,7 @@ void Row(SoftmaxKind kind, const T* x, int64_t count, T* out, std::vector<T>* sc
   }
 }
 
-// Rows [begin, end) of a type that is computed in itself.
+// Computes rows [begin, end) of a type that is computed in itself.
 template <typename T>
 void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
           char* out) {
@@ -32,7 +32,7 @@ void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t 
   }
 }
 
-// Rows of whole vectors are copied, a few at a time, and then computed in place.
+// Computes rows of whole vectors, which are copied, a few at a time, and then computed in place.
 void RowsOfVectors(const char* in, int64_t begin, int64_t end, int64_t columns, char* out) {
   static const auto softmax = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
   constexpr int64_t kRows = 8;
@@ -50,7 +50,7 @@ TESSERA_AVX512 void WideRows(SoftmaxKind kind, const char* in, int64_t begin, in
   Rows<float>(kind, in, begin, end, columns, out);
 }
 
-// The same, of a type that is computed in float.
+// Computes rows [begin, end) of a type that is computed in float.
 template <typename T>
 void NarrowRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
                 char* out) {

@@ -159,7 +159,8 @@ class Multiplication {
  private:
   static constexpr int64_t kSums = kMaxRows * kBlock;
 
-  // Each of these is the sum's floats, if they are made, or what makes them.
+  // Each argument holds the floats of a sum of weights if they have been computed, and otherwise
+  // computes them.
   template <typename T2, typename T3, typename MinusT4>
   void Fast(const T2& t2, const T3& t3, const MinusT4& minus_t4) {
     alignas(64) float u2[kSums], u3[kSums];

@@ -316,20 +316,20 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
     if (bytes <= kMaxMediumRow) PutLongDimensionInside(&dims);
     const Dim& rows = dims[dims.size() - 2];
     if (bytes >= kMinMediumRow && bytes <= kMaxMediumRow) {
-      // Many rows of one plane are cut into pieces, so that threads can share them.
+      // Many rows of one plane are cut into chunks, so that threads can share them.
       const int64_t planes = Count(dims, dims.size() - 2);
-      const int64_t piece = std::min<int64_t>(rows.size, std::max<int64_t>(1, (1 << 15) / bytes));
-      const int64_t pieces = (rows.size + piece - 1) / piece;
-      const double cost = 2 + static_cast<double>(piece * bytes) * kNanosecondsAByte;
-      ParallelFor(pool, planes * pieces, cost, [&](int64_t begin, int64_t end) {
-        Odometer plane(dims, 2, begin / pieces);
-        int64_t at = begin % pieces;
+      const int64_t chunk = std::min<int64_t>(rows.size, std::max<int64_t>(1, (1 << 15) / bytes));
+      const int64_t chunks = (rows.size + chunk - 1) / chunk;
+      const double cost = 2 + static_cast<double>(chunk * bytes) * kNanosecondsAByte;
+      ParallelFor(pool, planes * chunks, cost, [&](int64_t begin, int64_t end) {
+        Odometer plane(dims, 2, begin / chunks);
+        int64_t at = begin % chunks;
         for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = at * piece;
-          const Dim some = {std::min(piece, rows.size - first), rows.from_stride, rows.to_stride};
+          const int64_t first = at * chunk;
+          const Dim some = {std::min(chunk, rows.size - first), rows.from_stride, rows.to_stride};
           CopyMediumRows(some, bytes, from + plane.from() + first * rows.from_stride,
                          to + plane.to() + first * rows.to_stride);
-          if (++at == pieces) {
+          if (++at == chunks) {
             at = 0;
             plane.Next();
           }

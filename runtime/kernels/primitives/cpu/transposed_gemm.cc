@@ -13,7 +13,7 @@ using gemm::kBlock;
 // Row blocks that are multiplied by one panel after the other. Their part of the left-hand side
 // stays in the second-level cache meanwhile.
 constexpr int64_t kGroupBlocks = 10;
-// Panels whose terms, those that come next, stay in the second-level cache until they are packed.
+// Panels that are packed together: their next terms stay in the second-level cache until then.
 constexpr int64_t kGroupPanels = 8;
 
 struct Operands {
@@ -28,7 +28,7 @@ struct Range {
   int64_t begin, count;
 };
 
-// The share of `whole` that falls to one of `parts` of equal length.
+// Returns the share of `whole` that falls to one of `parts` of equal length.
 Range ShareOf(const Range& whole, int64_t part, int64_t parts) {
   const int64_t begin = whole.count * part / parts, end = whole.count * (part + 1) / parts;
   return {whole.begin + begin, end - begin};

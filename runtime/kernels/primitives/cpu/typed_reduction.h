@@ -78,7 +78,7 @@ struct TypedReduction {
   template <int kLength>
   static void LoadTwo(const S* from, Vector<kLength>* first, Vector<kLength>* second) {
     if constexpr (std::is_same_v<S, Eigen::bfloat16>) {
-      // The upper half of each word is an element, and the lower half another.
+      // Each half of a word is an element.
       ElementVector<uint32_t, kLength> words;
       std::memcpy(&words, from, sizeof(words));
       const ElementVector<uint32_t, kLength> lower = words << 16, upper = words & 0xffff0000u;
