@@ -1,6 +1,7 @@
 """KServe's protocol, version 2, by Triton's clients and KServe's own, which live in environments of
 their own, and what no recorded case says."""
 
+import gzip
 import json
 import pathlib
 import shutil
@@ -186,6 +187,13 @@ def test_strings_that_are_no_text_have_no_form_in_json(server):
 def test_parameters_of_a_request(server, parameters, status):
     body = json.loads(BODY) | {"parameters": parameters}
     assert server.http("POST", INFER, json.dumps(body))[0] == status
+
+
+def test_a_body_that_is_too_large_when_inflated_is_refused(server):
+    body = gzip.compress(b" " * (101 << 20), 1)
+    status, _, answer = server.http("POST", INFER, body, {"Content-Encoding": "gzip"})
+    assert status == 400  # not 429, after which clients would send it again
+    assert "more than 104857600 bytes when inflated" in json.loads(answer)["error"]
 
 
 def test_settings_are_shown_and_stay(server):

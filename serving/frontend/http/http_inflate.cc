@@ -54,8 +54,9 @@ absl::Status Inflate(absl::string_view compressed, const Format& format, size_t 
       return absl::InvalidArgumentError("the compressed data of the body ends early");
     }
     if (out->size() == max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the body has more than ", max_bytes, " bytes when inflated"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the body has more than ", max_bytes,
+                       " bytes when inflated; a larger one must come without Content-Encoding"));
     }
     out->resize(std::min(max_bytes, out->size() * 2));
   }

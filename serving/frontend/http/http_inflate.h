@@ -11,8 +11,8 @@ namespace tessera::serving {
 
 // Sets *out to the contents of gzip data, which may have several members. Takes no more memory than
 // is needed for growing *out to `max_bytes`. Errors: INVALID_ARGUMENT if the data is no gzip data,
-// ends early, or has trailing bytes; RESOURCE_EXHAUSTED for more than `max_bytes` of output. After
-// an error *out is empty.
+// ends early, has trailing bytes, or makes more than `max_bytes` of output; RESOURCE_EXHAUSTED if
+// there is no memory to inflate it. After an error *out is empty.
 absl::Status InflateGzip(absl::string_view compressed, size_t max_bytes, std::string* out);
 // Does the same for data in the zlib format, which is what HTTP calls deflate.
 absl::Status InflateZlib(absl::string_view compressed, size_t max_bytes, std::string* out);

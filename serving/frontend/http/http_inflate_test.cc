@@ -77,9 +77,9 @@ TEST(HttpInflateTest, InflatesWhatHttpCallsDeflate) {
 TEST(HttpInflateTest, EndsAtTheLimit) {
   const std::string text(1000, 'a');
   EXPECT_EQ(Inflated(Gzip(text), 1000), text);
-  EXPECT_EQ(Inflated(Gzip(text), 999), "RESOURCE_EXHAUSTED");
-  EXPECT_EQ(Inflated(Gzip(std::string(50 << 20, 'a')), 1 << 20), "RESOURCE_EXHAUSTED");
-  EXPECT_EQ(Inflated(Gzip(text) + Gzip(text), 1500), "RESOURCE_EXHAUSTED");
+  EXPECT_EQ(Inflated(Gzip(text), 999), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inflated(Gzip(std::string(50 << 20, 'a')), 1 << 20), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inflated(Gzip(text) + Gzip(text), 1500), "INVALID_ARGUMENT");
 }
 
 }  // namespace

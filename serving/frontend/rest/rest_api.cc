@@ -45,16 +45,13 @@ bool IsGzip(const HttpRequest& request) {
   return absl::StrContains(absl::AsciiStrToLower(request.Header("Content-Encoding")), "gzip");
 }
 
-// Inflates a gzip body. Errors: INVALID_ARGUMENT if it cannot be inflated, or only beyond
-// kMaxInflatedBytes.
+// Inflates a gzip body. Errors: those of InflateGzip().
 absl::Status InflateBody(HttpRequest& request) {
   if (!IsGzip(request)) return absl::OkStatus();
   std::string inflated;
-  const absl::Status status = InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated);
+  RETURN_IF_ERROR(InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated));
   request.body = std::move(inflated);
-  if (!absl::IsResourceExhausted(status)) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat(status.message(), "; a larger one must come without Content-Encoding: gzip"));
+  return absl::OkStatus();
 }
 
 // Returns true if the body is compressed by a method that is not gzip. A client may name any other
