@@ -189,6 +189,21 @@ def test_parameters_of_a_request(server, parameters, status):
     assert server.http("POST", INFER, json.dumps(body))[0] == status
 
 
+def test_shared_memory_is_refused_and_not_passed_over(server):
+    region = {"shared_memory_region": "r", "shared_memory_byte_size": 4}
+    tensor = {"name": "x", "shape": [1], "datatype": "FP32"}
+    wanted = {"name": "y", "parameters": region}
+    for body in (
+        {"inputs": [tensor | {"parameters": region}]},
+        {"inputs": [tensor | {"data": [2]}], "outputs": [wanted]},
+    ):
+        status, _, answer = server.http("POST", INFER, json.dumps(body))
+        assert status == 400
+        assert "no shared memory" in json.loads(answer)["error"]
+    status, _, answer = server.http("GET", "/v2/systemsharedmemory/status")
+    assert status == 404 and json.loads(answer)["error"]
+
+
 def test_a_body_that_is_too_large_when_inflated_is_refused(server):
     body = gzip.compress(b" " * (101 << 20), 1)
     status, _, answer = server.http("POST", INFER, body, {"Content-Encoding": "gzip"})

@@ -140,6 +140,17 @@ def check_inference(caller):
     expect_error(caller.infer, "half_plus_two", [caller.input("x", x, "FP32")], model_version="9")
 
 
+def check_shared_memory(caller):
+    """There is none, and a request for it is not answered as if it were there."""
+    x = caller.input("x", np.array([1], np.float32), "FP32")
+    y = caller.output("y")
+    y.set_shared_memory("region", 4)
+    expect_error(caller.infer, "half_plus_two", [x], outputs=[y])
+    x = caller.module.InferInput("x", [1], "FP32")
+    x.set_shared_memory("region", 4)
+    expect_error(caller.infer, "half_plus_two", [x])
+
+
 def check_bodies(caller):
     """JSON and binary tensors, and compressed bodies, which only HTTP has."""
     x = np.array([1, 2, -8], np.float32)
@@ -204,6 +215,7 @@ def main(form, address, certificate=None, token=None):
     caller = Caller(form, address, certificate, token)
     check_health_and_metadata(caller)
     check_inference(caller)
+    check_shared_memory(caller)
     if form == "grpc":
         check_stream(caller)
     if not caller.by_grpc:

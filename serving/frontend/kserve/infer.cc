@@ -94,6 +94,7 @@ absl::Status PlanOutputs(const InferRequest& request, const ModelInfo& model,
   for (const InferOutput& output : request.outputs) {
     ASSIGN_OR_RETURN(const TensorInfo* const info,
                      Find(signature.outputs, output.name, "output", model.id));
+    RETURN_IF_ERROR(CheckTensorParameters("output", output.name, output.parameters));
     ASSIGN_OR_RETURN(const auto classes, CountParameter(output.parameters, kClassification));
     if (classes.value_or(0) > 0) {
       RETURN_IF_ERROR(CheckClassification(output.name, info->dtype));

@@ -8,6 +8,7 @@ namespace tessera::serving {
 namespace {
 
 constexpr absl::string_view kReservedPrefix = "triton_";
+constexpr absl::string_view kSharedMemoryPrefix = "shared_memory_";
 
 const InferParameter* Find(const InferParameters& parameters, absl::string_view name) {
   for (const InferParameter& parameter : parameters) {
@@ -37,6 +38,18 @@ absl::Status CheckRequestParameters(const InferParameters& parameters) {
       if (!std::holds_alternative<int64_t>(parameter.value)) {
         return WrongKind(name, "a whole number or a string");
       }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTensorParameters(absl::string_view kind, absl::string_view name,
+                                   const InferParameters& parameters) {
+  for (const InferParameter& parameter : parameters) {
+    if (absl::StartsWith(parameter.name, kSharedMemoryPrefix)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          kind, " '", name, "' has the parameter '", parameter.name,
+          "', but this server has no shared memory: send and take elements in the messages"));
     }
   }
   return absl::OkStatus();

@@ -24,6 +24,11 @@ using InferParameters = std::vector<InferParameter>;
 // are of the right kind. Errors: INVALID_ARGUMENT for another kind, or for a name that is reserved.
 absl::Status CheckRequestParameters(const InferParameters& parameters);
 
+// Checks the parameters of one tensor. `kind` is "input" or "output". Errors: INVALID_ARGUMENT if
+// the elements are to be in shared memory, an extension that this server does not have.
+absl::Status CheckTensorParameters(absl::string_view kind, absl::string_view name,
+                                   const InferParameters& parameters);
+
 // These return the value of a parameter; nullopt if there is none of this name. Errors:
 // INVALID_ARGUMENT if the value is of another kind.
 absl::StatusOr<std::optional<bool>> BoolParameter(const InferParameters& parameters,

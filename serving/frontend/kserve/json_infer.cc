@@ -150,6 +150,7 @@ absl::Status JsonInferRequest::ReadInput(const JsonValue& value, absl::string_vi
   }
   InferParameters parameters;
   RETURN_IF_ERROR(ReadParameters(value, &parameters));
+  RETURN_IF_ERROR(CheckTensorParameters("input", input.name, parameters));
   ASSIGN_OR_RETURN(const auto size, CountParameter(parameters, "binary_data_size"));
   const JsonValue* data = FindMember(value, "data");
   if (size.has_value() == (data != nullptr)) {

@@ -88,8 +88,9 @@ absl::StatusOr<InferRequest> WireInferRequest::Request() const {
           "input '", wire.name(),
           "' has contents though there are raw_input_contents; send all inputs in one way"));
     }
-    InferParameters ignored;
-    RETURN_IF_ERROR(ReadParameters(wire.parameters(), &ignored));
+    InferParameters parameters;
+    RETURN_IF_ERROR(ReadParameters(wire.parameters(), &parameters));
+    RETURN_IF_ERROR(CheckTensorParameters("input", wire.name(), parameters));
     request.inputs.push_back({.name = wire.name(),
                               .datatype = wire.datatype(),
                               .shape = {wire.shape().begin(), wire.shape().end()}});
