@@ -73,6 +73,26 @@ def test_each_request_has_a_line(tmp_path):
         assert "model" not in line and "version" not in line
 
 
+def test_calls_of_kserve_name_their_model(tmp_path):
+    path = tmp_path / "access.log"
+    flags = (f"--access_log={path}", "--enable_model_control")
+    with Server(*flags, models=[Model("m", HALF_PLUS_TWO)]) as server, Client(server) as client:
+        for method in ("ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics"):
+            call = client.channel.unary_unary(f"/inference.GRPCInferenceService/{method}")
+            call(b"\x0a\x01m", timeout=SECONDS)  # field 1, the name
+            assert of_request(path, method=method)["model"] == "m"
+        for method, target, body in (
+            ("GET", "/v2/models/m", None),
+            ("GET", "/v2/models/m/stats", None),
+            ("DELETE", "/v2/models/m/infer", None),
+            ("POST", "/v2/repository/models/m/load", ""),
+        ):
+            server.http(method, target, body)
+            assert of_request(path, path=target)["model"] == "m"
+        server.http("GET", "/v2")
+        assert "model" not in of_request(path, path="/v2")
+
+
 def test_what_is_refused_by_its_head_has_a_line(tmp_path):
     path, tokens = tmp_path / "access.log", tmp_path / "tokens"
     tokens.write_text("secret\n")

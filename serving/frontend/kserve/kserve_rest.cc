@@ -1,6 +1,7 @@
 #include "serving/frontend/kserve/kserve_rest.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -53,6 +54,19 @@ absl::Status InflateBody(HttpRequest& request) {
   return absl::OkStatus();
 }
 
+// Returns the refusal of a request whose method does not fit its path, or whose body has an
+// encoding that is not known.
+std::optional<HttpReply> RefuseHead(const HttpRequest& request, const KServePath& path) {
+  if (!path.has_method) {
+    const absl::string_view target = PathOfTarget(request.target);
+    return ErrorReply(405, absl::StrCat(target, " does not take ", request.method));
+  }
+  if (EncodingOf(request) != Encoding::kUnknown) return std::nullopt;
+  HttpReply reply = ErrorReply(415, "the body's encoding is neither gzip nor deflate");
+  reply.headers = {{"Accept-Encoding", "gzip, deflate"}};
+  return reply;
+}
+
 // Returns how many bytes of an inference's body are JSON, nullopt for all.
 absl::StatusOr<std::optional<uint64_t>> JsonLength(const HttpRequest& request) {
   const absl::string_view text = request.Header(kJsonLengthHeader);
@@ -88,13 +102,9 @@ void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
   const absl::string_view target = PathOfTarget(request.target);
   std::optional<KServePath> path = ParseKServePath(request.method, target);
   if (!path) return respond(ErrorReply(404, absl::StrCat("there is nothing at ", target)));
-  if (!path->has_method) {
-    return respond(ErrorReply(405, absl::StrCat(target, " does not take ", request.method)));
-  }
-  if (EncodingOf(request) == Encoding::kUnknown) {
-    HttpReply reply = ErrorReply(415, "the body's encoding is neither gzip nor deflate");
-    reply.headers = {{"Accept-Encoding", "gzip, deflate"}};
-    return respond(std::move(reply));
+  if (std::optional<HttpReply> refusal = RefuseHead(request, *path)) {
+    refusal->model = std::move(path->model);
+    return respond(*std::move(refusal));
   }
   switch (path->call) {
     case KServeCall::kInfer:
@@ -111,7 +121,9 @@ void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
   // What probes ask is answered by these; a server that is not ready has not failed.
   const bool is_probe = path->call == KServeCall::kReady || path->call == KServeCall::kModelReady;
   if (!is_probe) NoteFailure(request, *path, status);
-  respond(ReplyOf(status, std::move(body)));
+  HttpReply reply = ReplyOf(status, std::move(body));
+  reply.model = std::move(path->model);
+  respond(std::move(reply));
 }
 
 void KServeRest::NoteFailure(const HttpRequest& request, const KServePath& path,
@@ -244,7 +256,9 @@ void KServeRest::HandleControl(HttpRequest request, KServePath path, HttpRespond
     };
     const absl::Status status = control();
     NoteFailure(request, path, status);
-    respond(ReplyOf(status, ""));
+    HttpReply reply = ReplyOf(status, "");
+    reply.model = path.model;
+    respond(std::move(reply));
   });
 }
 

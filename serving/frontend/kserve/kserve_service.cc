@@ -18,6 +18,25 @@ struct Method {
   absl::string_view name;
 };
 
+// Returns the model that a request of the protocol names; "" for one of the whole server.
+template <typename Request>
+absl::string_view NamedModel(const Request& request) {
+  if constexpr (requires { request.model_name(); }) {
+    return request.model_name();
+  } else if constexpr (requires { request.name(); }) {
+    return request.name();
+  }
+  return {};
+}
+
+// Reads the request of a new call. Returns false if that has ended the call.
+template <typename Request, typename Response>
+bool ReadCall(const grpc::ByteBuffer& bytes, MessageCall<Request, Response>* call) {
+  if (!call->Read(bytes)) return false;
+  call->model_name = NamedModel(call->request);
+  return true;
+}
+
 // Answers a call at once.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* AnswerNow(const Method& method, Context* context,
@@ -25,7 +44,7 @@ grpc::ServerUnaryReactor* AnswerNow(const Method& method, Context* context,
                                     Answer answer) {
   auto* call =
       new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
-  if (call->Read(*request)) call->Reply(answer(call->request, &call->response));
+  if (ReadCall(*request, call)) call->Reply(answer(call->request, &call->response));
   return call;
 }
 
@@ -36,7 +55,7 @@ grpc::ServerUnaryReactor* AnswerOn(const Method& method, ElasticPool& pool, Cont
                                    Answer answer) {
   auto* call =
       new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
-  if (!call->Read(*request)) return call;
+  if (!ReadCall(*request, call)) return call;
   pool.Schedule([call, answer] { call->Reply(answer(call->request, call->options())); });
   return call;
 }
