@@ -46,6 +46,9 @@ Message Parse(const std::string& text) {
 constexpr char kX[] =
     "inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 4 } }";
 constexpr char kExamples[] = "input { example_list { examples { } } }";
+constexpr char kWireInfer[] =
+    "model_name: 'm' inputs { name: 'x' datatype: 'FP32' shape: [1, 1] "
+    "contents { fp32_contents: 4 } }";
 constexpr char kInfer[] =
     R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [4]}]})";
 
@@ -157,11 +160,7 @@ class LimitsTest : public ::testing::Test {
       inference::ModelInferResponse response;
       codes["ModelInfer"] =
           kserve_stub_
-              ->ModelInfer(&context,
-                           Parse<inference::ModelInferRequest>(
-                               "model_name: 'm' inputs { name: 'x' datatype: 'FP32' shape: [1, 1] "
-                               "contents { fp32_contents: 4 } }"),
-                           &response)
+              ->ModelInfer(&context, Parse<inference::ModelInferRequest>(kWireInfer), &response)
               .error_code();
     }
     codes["rest predict"] = Post("/v1/models/m:predict", R"({"instances": [4]})").status;
@@ -171,6 +170,17 @@ class LimitsTest : public ::testing::Test {
         Post("/v1/models/m:regress", R"({"signature_name": "regress", "examples": [{}]})").status;
     codes["rest infer"] = Post("/v2/models/m/infer", kInfer).status;
     return codes;
+  }
+  // Asks `m` in a stream. Returns the error, which is a message of the stream; empty for an answer.
+  std::string StreamError() {
+    grpc::ClientContext context;
+    const auto stream = kserve_stub_->ModelStreamInfer(&context);
+    EXPECT_TRUE(stream->Write(Parse<inference::ModelInferRequest>(kWireInfer)));
+    inference::ModelStreamInferResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+    EXPECT_TRUE(stream->WritesDone());
+    EXPECT_TRUE(stream->Finish().ok());
+    return response.error_message();
   }
   static bool IsGrpc(const std::string& way) { return way[0] < 'a'; }
   int64_t Counted(const std::string& reason) {
@@ -334,6 +344,26 @@ TEST_F(LimitsTest, LimitsThatAreLiftedLetWhatWaitsRun) {
   WaitUntil([&] { return before.num_waiting() == 1; });
   admission_.SetLimits({});
   client.join();
+}
+
+TEST_F(LimitsTest, InferencesOfAStreamMeetTheLimits) {
+  EXPECT_EQ(StreamError(), "");
+  SetLimits("max_request_bytes: 10");
+  EXPECT_THAT(StreamError(), HasSubstr("at most 10 bytes (max_request_bytes)"));
+  EXPECT_EQ(Counted("request_bytes"), 1);
+  SetLimits("max_concurrent_requests: 1 max_queue: 0 timeout_ms: 30");
+  hold_ = true;
+  EXPECT_THAT(StreamError(), HasSubstr("(timeout_ms), after which it was still running"));
+  EXPECT_EQ(Counted("timeout_running"), 1);
+  hold_ = false;
+  WaitUntil([&] { return admission().num_running() == 0; });
+  AdmissionTicket only;
+  ASSERT_TRUE(admission().Admit({.arrived = absl::Now()}, &only, nullptr).value());
+  EXPECT_THAT(StreamError(), HasSubstr("answers 1 requests at a time (max_concurrent_requests)"));
+  EXPECT_EQ(Counted("queue_full"), 1);
+  SetLimits("max_concurrent_requests: 1 timeout_ms: 30");
+  EXPECT_THAT(StreamError(), HasSubstr("(timeout_ms), after which it was still waiting"));
+  EXPECT_EQ(Counted("timeout_waiting"), 1);
 }
 
 TEST_F(LimitsTest, LargeMessagesAreRefused) {
