@@ -11,7 +11,7 @@ namespace {
 // The limit of the body of a request without a token. Such requests need no body.
 constexpr uint64_t kMaxOpenBodyBytes = 4 << 10;
 
-constexpr absl::string_view kProbes[] = {"/livez", "/readyz", "/v2/health/live",
+constexpr absl::string_view kProbes[] = {RestApi::kLivePath, RestApi::kReadyPath, "/v2/health/live",
                                          "/v2/health/ready"};
 
 }  // namespace

@@ -70,10 +70,12 @@ absl::Status CodingError(absl::string_view content_encoding) {
                    "' is not supported: send the body as it is, or compressed with gzip"));
 }
 
-// Returns a reply to a request for a page that only GET and HEAD have.
-HttpReply MethodNotAllowed() {
+constexpr absl::string_view kGetAndHead = "GET, HEAD";
+
+// Returns a reply to a request for a page that has only these methods.
+HttpReply MethodNotAllowed(absl::string_view allowed) {
   HttpReply reply = HttpStatusPage(405);
-  reply.headers = {{"Allow", "GET, HEAD"}};
+  reply.headers = {{"Allow", std::string(allowed)}};
   return reply;
 }
 
@@ -129,14 +131,13 @@ void RestApi::Handle(HttpRequest request, HttpResponder respond) {
   if (absl::StartsWithIgnoreCase(path, kApiPrefix)) {
     return HandleApi(std::move(request), path, std::move(respond));
   }
-  if (without_query == kModelListPath) return respond(ListModels(request.method));
-  if (without_query == "/livez") return respond(TextReply(200, "ok\n"));
-  if (without_query == "/readyz") {
-    return respond(handler_->IsReady() ? TextReply(200, "ok\n")
-                                       : TextReply(503, "models are not available yet\n"));
+  if (auto reply = AnswerStatePage(request.method, without_query)) {
+    return respond(*std::move(reply));
   }
   const HttpRoutes::Match page = pages_.Find(request.method, without_query);
-  if (page.route == nullptr) return respond(HttpStatusPage(404));
+  if (page.route == nullptr) {
+    return respond(page.allowed.empty() ? HttpStatusPage(404) : MethodNotAllowed(page.allowed));
+  }
   pool_->Schedule([page = page.route, request = std::move(request), respond = std::move(respond)] {
     respond(page->handler(request));
   });
@@ -150,9 +151,16 @@ HttpReply RestApi::AnswerMonitoring(absl::string_view path) const {
   return TextReply(200, handler_->metrics().RenderMetrics());
 }
 
-HttpReply RestApi::ListModels(absl::string_view method) const {
-  if (method != "GET" && method != "HEAD") return MethodNotAllowed();
-  return {.content_type = kJson, .body = JsonModelList(handler_->ModelStates())};
+std::optional<HttpReply> RestApi::AnswerStatePage(absl::string_view method,
+                                                  absl::string_view path) const {
+  const bool is_known = path == kModelListPath || path == kLivePath || path == kReadyPath;
+  if (!is_known) return std::nullopt;
+  if (method != "GET" && method != "HEAD") return MethodNotAllowed(kGetAndHead);
+  if (path == kModelListPath) {
+    return HttpReply{.content_type = kJson, .body = JsonModelList(handler_->ModelStates())};
+  }
+  if (path == kLivePath || handler_->IsReady()) return TextReply(200, "ok\n");
+  return TextReply(503, "models are not available yet\n");
 }
 
 void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond) {

@@ -25,8 +25,9 @@ namespace tessera::serving {
 //   GET  /models       the configured models with the states of their versions, as JSON
 //   any  the path of the metrics, if there is one
 //   further pages, see Options::pages
-// Everything else is 404. Replies below /v1/ are JSON, errors {"error": "..."} with the status of
-// their code. Each request below /v1/ is counted in the handler's metrics.
+// Everything else is 404. Outside /v1/, HEAD is answered as GET, and a method that a page lacks is
+// answered with 405 and the header Allow. Replies below /v1/ are JSON, errors {"error": "..."} with
+// the status of their code. Each request below /v1/ is counted in the handler's metrics.
 //
 // A request is answered on the thread that calls Handle() if its body is small and not compressed,
 // and its signature typically runs for a short time, see RestRuns. Others are answered on the
@@ -38,6 +39,8 @@ class RestApi {
   // TensorFlow Serving answers 404 outside /v1/, so that no path of its own can be this one; its
   // GET /v1/models is an error that clients know.
   static constexpr absl::string_view kModelListPath = "/models";
+  static constexpr absl::string_view kLivePath = "/livez";
+  static constexpr absl::string_view kReadyPath = "/readyz";
 
   struct Options {
     // Time limit of predict, classify and regress, after which they fail with DEADLINE_EXCEEDED.
@@ -70,7 +73,8 @@ class RestApi {
   struct Call;
 
   HttpReply AnswerMonitoring(absl::string_view path) const;
-  HttpReply ListModels(absl::string_view method) const;
+  // Answers the list of models and the probes. Returns nullopt for another path.
+  std::optional<HttpReply> AnswerStatePage(absl::string_view method, absl::string_view path) const;
   void HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond);
   // These answer a call that runs a model: they read its body, and run it. If a candidate fails,
   // the stable version does both again.

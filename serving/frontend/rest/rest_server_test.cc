@@ -270,6 +270,20 @@ TEST_F(RestServerTest, TellsWhetherModelsAreReady) {
   EXPECT_EQ(Ask("GET", "/readyz").status, 503);
   Configure();
   EXPECT_EQ(Ask("GET", "/readyz").status, 200);
+  EXPECT_EQ(Ask("HEAD", "/readyz").status, 200);
+}
+
+TEST_F(RestServerTest, ProbesAndPagesHaveTheirMethodsAlone) {
+  options_.api.pages = {{"GET", "/page", [](const HttpRequest&) -> HttpReply { return {}; }}};
+  Start();
+  for (const char* path : {"/livez", "/readyz", "/readyz?verbose", "/page"}) {
+    for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"}) {
+      const auto reply = Ask(method, path);
+      EXPECT_EQ(reply.status, 405) << method << ' ' << path;
+      EXPECT_EQ(reply.headers.at("allow"), "GET, HEAD") << method << ' ' << path;
+    }
+  }
+  EXPECT_EQ(Ask("POST", "/nowhere").status, 404);
 }
 
 TEST_F(RestServerTest, WhatIsOutsideTheApiIsNotFound) {
