@@ -35,10 +35,11 @@ _FIELDS = {
 
 
 class Client:
-    """Both services of one server, over one channel. Close it, or use it in a `with`."""
+    """Both services of one server, over one channel: a plain one, unless another is given. Close it,
+    or use it in a `with`."""
 
-    def __init__(self, server, **channel_arguments):
-        self.channel = grpc.insecure_channel(
+    def __init__(self, server, channel=None, **channel_arguments):
+        self.channel = channel or grpc.insecure_channel(
             server.grpc_address,
             options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
             **channel_arguments,

@@ -14,9 +14,19 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from clients.authority import Authority
-from clients.client import array, predict_request, refused
+from clients.client import (
+    Client,
+    array,
+    classify_request,
+    metadata_request,
+    multi_inference_request,
+    predict_request,
+    refused,
+    regress_request,
+)
 from clients.conftest import HALF_PLUS_TWO
 from clients.server import Model, Server, StartError
+from clients.test_model_service import reload_request
 
 SECONDS = 20
 MODELS = [Model("m", HALF_PLUS_TWO)]
@@ -83,20 +93,47 @@ def test_clients_that_trust_the_server_are_answered(start, authority, stranger):
     assert server.http("GET", "/v1/models/m")[0] == 200  # REST is not encrypted
 
 
-def test_health_and_reflection_clients_are_answered(start, authority):
+@pytest.fixture(name="mutual")
+def _mutual(start, authority):
+    """A server whose clients must show a certificate, with the service of health."""
     key, cert = authority.sign("server")
-    flags = "--enable_grpc_healthcheck_service"
-    server = start(
-        flags, server_key=key, server_cert=cert, custom_ca=authority.cert, client_verify=True
-    )
-    with connect(server, authority.cert, *authority.sign("client")) as channel:
+    fields = {"server_key": key, "server_cert": cert, "custom_ca": authority.cert}
+    return start("--enable_grpc_healthcheck_service", client_verify=True, **fields)
+
+
+def test_every_call_of_both_services_is_answered(mutual, authority):
+    channel = connect(mutual, authority.cert, *authority.sign("client"))
+    with Client(mutual, channel) as client:
+        assert client.half_plus_two([1.0]) == [2.5]
+        features, seconds = [{"x": 2.0}], {"timeout": SECONDS}
+        classified = client.prediction.Classify(
+            classify_request("m", features, signature="classify_x_to_y"), **seconds
+        )
+        assert classified.result.classifications[0].classes[0].score == 3
+        regressed = client.prediction.Regress(
+            regress_request("m", features, signature="regress_x_to_y"), **seconds
+        )
+        assert regressed.result.regressions[0].value == 3
+        both = client.prediction.MultiInference(
+            multi_inference_request(("m", "regress_x_to_y", "tensorflow/serving/regress")), **seconds
+        )
+        assert both.results[0].regression_result.regressions[0].value == 3
+        metadata = client.prediction.GetModelMetadata(metadata_request("m"), **seconds)
+        assert metadata.model_spec.version.value == 123
+        assert client.version_states("m") == {123: ("AVAILABLE", 0, "")}
+        reply = client.models.HandleReloadConfigRequest(reload_request(*MODELS), **seconds)
+        assert reply.status.error_code == 0
+
+
+def test_health_and_reflection_clients_are_answered(mutual, authority):
+    with connect(mutual, authority.cert, *authority.sign("client")) as channel:
         health = health_pb2_grpc.HealthStub(channel).Check(
             health_pb2.HealthCheckRequest(), timeout=SECONDS
         )
         assert health.status == health_pb2.HealthCheckResponse.SERVING
         services = ProtoReflectionDescriptorDatabase(channel).get_services()
         assert "tensorflow.serving.PredictionService" in services
-    with connect(server, authority.cert) as channel:  # shows no certificate
+    with connect(mutual, authority.cert) as channel:  # shows no certificate
         with refused("UNAVAILABLE"):
             health_pb2_grpc.HealthStub(channel).Check(
                 health_pb2.HealthCheckRequest(), timeout=SECONDS
