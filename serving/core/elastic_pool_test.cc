@@ -13,6 +13,7 @@
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
 #include "runtime/host/share.h"
+#include "serving/core/testing/wait_until.h"
 
 namespace tessera::serving {
 namespace {
@@ -23,8 +24,7 @@ TEST(ElasticPoolTest, HasNoThreadsWithoutWork) {
   absl::Notification done;
   pool.Schedule([&] { done.Notify(); });
   done.WaitForNotification();
-  for (int i = 0; i < 500 && pool.num_threads() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
-  EXPECT_EQ(pool.num_threads(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return pool.num_threads() == 0; }));
 }
 
 TEST(ElasticPoolTest, BlockedClosuresDoNotHoldUpOthersBelowTheLimit) {
@@ -146,8 +146,7 @@ TEST(ElasticPoolTest, RaisedLimitStartsWhatWaitsAndALoweredOneEndsThreads) {
       absl::SleepFor(absl::Microseconds(100));
     });
   }
-  for (int i = 0; i < 500 && ran < 100; ++i) absl::SleepFor(absl::Milliseconds(10));
-  EXPECT_EQ(ran, 100);
+  EXPECT_TRUE(WaitUntil([&] { return ran == 100; }));
   EXPECT_EQ(pool.num_threads(), 1);
 }
 

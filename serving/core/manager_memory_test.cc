@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "serving/core/manager.h"
 #include "serving/core/testing/manager_fixture.h"
+#include "serving/core/testing/wait_until.h"
 
 namespace tessera::serving {
 namespace {
@@ -55,8 +56,7 @@ TEST(AspiredVersionsManagerTest, MemoryIsTrimmedAfterUnloads) {
   ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
   EXPECT_EQ(trims, 0);
   f.Aspire("m", {});
-  for (int i = 0; i < 2000 && trims == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_EQ(trims, 1);
+  EXPECT_TRUE(WaitUntil([&] { return trims == 1; }));
 }
 
 TEST(AspiredVersionsManagerTest, MemoryInUseIsThatOfVersionsThatAreLoadedOrLoading) {

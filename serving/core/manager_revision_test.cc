@@ -56,7 +56,7 @@ TEST(AspiredVersionsManagerTest, ReadyVersionIsNotReloadedForANewRevision) {
   f.Aspire("m", {1}, 7);
   ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
   f.Aspire("m", {1}, 8);
-  absl::SleepFor(absl::Milliseconds(20));
+  ASSERT_TRUE(f.AwaitItsTurn());
   EXPECT_EQ(f.TriesOf("m", 1), 1);
   EXPECT_EQ(f.StateOf("m", 1), State::kAvailable);
 }

@@ -194,7 +194,7 @@ TEST(AspiredVersionsManagerTest, HandleKeepsItsVersionWhileNewRequestsAreRefused
   f.Aspire("m", {});
   ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
   EXPECT_FALSE(f.Acquire("m").ok());
-  absl::SleepFor(absl::Milliseconds(20));
+  ASSERT_TRUE(f.AwaitItsTurn());
   EXPECT_EQ((*handle)->version, 1);
   EXPECT_EQ(f.StateOf("m", 1), State::kUnloading);
   // Dies on another thread than it was acquired on.
@@ -244,7 +244,7 @@ TEST(AspiredVersionsManagerTest, ReaspiredWhileUnloadingIsLoadedAnew) {
   f.Aspire("m", {});
   ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
   f.Aspire("m", {1});
-  absl::SleepFor(absl::Milliseconds(20));
+  ASSERT_TRUE(f.AwaitItsTurn());
   EXPECT_EQ(f.StateOf("m", 1), State::kUnloading);
   handle = absl::CancelledError();
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
@@ -293,7 +293,7 @@ TEST(AspiredVersionsManagerTest, FailedVersionIsNotRetriedWhileItStaysAspired) {
   ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
   f.FailLoadsOf("m", 1, absl::OkStatus());
   f.Aspire("m", {1});
-  absl::SleepFor(absl::Milliseconds(20));
+  ASSERT_TRUE(f.AwaitItsTurn());
   EXPECT_EQ(f.TriesOf("m", 1), 1);
   f.Aspire("m", {});
   f.Aspire("m", {1});

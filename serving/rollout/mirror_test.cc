@@ -12,6 +12,7 @@
 #include "runtime/host/background.h"
 #include "runtime/host/host.h"
 #include "serving/core/manager.h"
+#include "serving/core/testing/wait_until.h"
 #include "serving/servables/testing/servable_loader.h"
 
 namespace tessera::serving {
@@ -128,13 +129,6 @@ class MirrorTest : public ::testing::Test {
                     .outputs = {&output, 1}});
   }
   VersionMeasures Measures() const { return measurer_->Measures(absl::Now()); }
-  static bool WaitUntil(const std::function<bool()>& condition) {
-    for (int i = 0; i < 60'000; ++i) {
-      if (condition()) return true;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return false;
-  }
 
   MetricsRegistry metrics_;
   Behaviour behaviour_;

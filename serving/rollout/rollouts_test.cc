@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "serving/core/testing/wait_until.h"
 #include "serving/rollout/rollout_state_file.h"
 #include "serving/servables/served_models.h"
 #include "serving/servables/testing/servable_loader.h"
@@ -127,13 +128,6 @@ class RolloutsTest : public ::testing::Test {
       if (condition()) return true;
       Ask();
       if (i % 50 == 0) absl::SleepFor(absl::Milliseconds(1));
-    }
-    return false;
-  }
-  static bool WaitUntil(const std::function<bool()>& condition) {
-    for (int i = 0; i < 20'000; ++i) {
-      if (condition()) return true;
-      absl::SleepFor(absl::Milliseconds(1));
     }
     return false;
   }

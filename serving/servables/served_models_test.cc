@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "serving/core/testing/wait_until.h"
 #include "serving/servables/saved_model/testing/linear_session.h"
 
 namespace tessera::serving {
@@ -88,11 +89,7 @@ class ServedModelsTest : public ::testing::Test {
     return handle.ok() ? handle->version() : -1;
   }
   bool WaitForVersion(const ModelSpec& spec, int64_t version) {
-    for (int i = 0; i < 4000; ++i) {
-      if (VersionOf(spec) == version) return true;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return false;
+    return WaitUntil([&] { return VersionOf(spec) == version; });
   }
 
   fs::path root_;
@@ -210,9 +207,7 @@ TEST_F(ServedModelsTest, APlatformMayChangeOnlyWithAModelThatIsNewAgain) {
             absl::InvalidArgumentError("Illegal to change a model's platform. For model m platform "
                                        "was tensorflow and new platform requested is other"));
   ASSERT_TRUE(Apply({}).ok());
-  for (int i = 0; i < 4000 && VersionOf({.name = "m"}) != -1; ++i) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  ASSERT_TRUE(WaitForVersion({.name = "m"}, -1));
   EXPECT_EQ(loads_by_other, 0);
   ASSERT_TRUE(models_->ApplyConfig(config).ok());
   EXPECT_EQ(VersionOf({.name = "m"}), 1);
@@ -236,8 +231,7 @@ TEST_F(ServedModelsTest, MemoryIsThatOfVersionsThereAre) {
   const auto one_is_gone = [&] {
     return registry_.RenderMetrics().find(metric + "1\"") == std::string::npos;
   };
-  for (int i = 0; i < 4000 && !one_is_gone(); ++i) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_TRUE(one_is_gone());
+  EXPECT_TRUE(WaitUntil(one_is_gone));
   EXPECT_THAT(registry_.RenderMetrics(), HasSubstr(metric + "2\",kind=\"mapped\"} 0\n"));
 }
 
@@ -437,16 +431,16 @@ TEST_F(ServedModelsTest, WaitForAModelWithoutVersionsEndsWithTheDeadline) {
 TEST_F(ServedModelsTest, CancellationAndStopEndTheWait) {
   CancellationManager cancellation;
   std::thread canceller([&] {
-    absl::SleepFor(absl::Milliseconds(30));
+    AwaitConfigured("absent");
     cancellation.Cancel();
   });
   EXPECT_TRUE(absl::IsCancelled(Apply({"absent"}, {.cancellation = &cancellation})));
   canceller.join();
   std::thread stopper([&] {
-    absl::SleepFor(absl::Milliseconds(30));
+    AwaitConfigured("absent2");
     models_->Stop();
   });
-  EXPECT_TRUE(absl::IsCancelled(Apply({"absent", "absent2"})));
+  EXPECT_TRUE(absl::IsCancelled(Apply({"absent2", "absent"})));
   stopper.join();
 }
 

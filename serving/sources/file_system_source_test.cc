@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "serving/core/testing/wait_until.h"
 
 namespace tessera::serving {
 namespace {
@@ -57,12 +58,8 @@ class Recorder : public Target<std::string> {
     absl::MutexLock lock(&mu_);
     return told_[name];
   }
-  bool WaitUntil(const std::string& name, size_t count) {
-    for (int i = 0; i < 2000; ++i) {
-      if (Told(name).size() == count) return true;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return false;
+  bool AwaitVersions(const std::string& name, size_t count) {
+    return WaitUntil([&] { return Told(name).size() == count; });
   }
   uint64_t RevisionOf(int64_t version) {
     absl::MutexLock lock(&mu_);
@@ -150,11 +147,11 @@ TEST_F(FileSystemSourceTest, TellsVersionsAsTheyAppearAndVanish) {
   source.SetServables({{"m", Path("m"), All()}});
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1"))) << "before SetServables() returns";
   MakeVersion("m/2");
-  EXPECT_TRUE(recorder.WaitUntil("m", 2));
+  EXPECT_TRUE(recorder.AwaitVersions("m", 2));
   fs::remove_all(Path("m/1"));
-  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+  EXPECT_TRUE(recorder.AwaitVersions("m", 1));
   fs::remove_all(Path("m/2"));
-  EXPECT_TRUE(recorder.WaitUntil("m", 0)) << "an empty base path unloads all";
+  EXPECT_TRUE(recorder.AwaitVersions("m", 0)) << "an empty base path unloads all";
 }
 
 TEST_F(FileSystemSourceTest, VanishedBasePathAffectsOnlyItsOwnModelAndUnloadsNothing) {
@@ -166,7 +163,7 @@ TEST_F(FileSystemSourceTest, VanishedBasePathAffectsOnlyItsOwnModelAndUnloadsNot
   source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
   fs::rename(Path("a"), Path("gone"));  // at once: one that is empty unloads
   MakeVersion("b/2");
-  EXPECT_TRUE(recorder.WaitUntil("b", 2));
+  EXPECT_TRUE(recorder.AwaitVersions("b", 2));
   EXPECT_EQ(recorder.Told("a").size(), 1);
 }
 
@@ -212,7 +209,7 @@ TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
       {.poll_interval = absl::Milliseconds(5), .settle_time = absl::Seconds(1)});
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), Latest(1)}});
-  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  ASSERT_TRUE(recorder.AwaitVersions("m", 1));
   MakeVersion("m/2");
   for (int i = 0; i < 80; ++i) {
     const absl::Time before = absl::Now();
@@ -223,9 +220,7 @@ TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
     if (absl::Now() - before >= absl::Seconds(1)) break;
     EXPECT_THAT(told, ElementsAre(Pair(1, "1")));
   }
-  for (int i = 0; i < 2000 && recorder.Told("m").count(2) == 0; ++i) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  ASSERT_TRUE(WaitUntil([&] { return recorder.Told("m").count(2) > 0; }));
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "2"))) << "once it is quiet";
 }
 
@@ -249,7 +244,7 @@ TEST_F(FileSystemSourceTest, FolderSeenToBeRenamedIsTakenAtOnceHoweverYoung) {
     MakeVersion("m/tmp");
     std::ofstream(Path("m/tmp/data")) << "all";
     fs::rename(Path("m/tmp"), Path("m/" + std::to_string(i)));
-    ASSERT_TRUE(recorder.WaitUntil("m", i));
+    ASSERT_TRUE(recorder.AwaitVersions("m", i));
   }
 }
 
@@ -270,7 +265,7 @@ TEST_F(FileSystemSourceTest, FolderWhoseFilesTellThatTheyAreWholeNeedsNoSettleTi
   EXPECT_THAT(recorder.Told("m"), IsEmpty());
   EXPECT_THAT(source.OutlookOf("m").settling, ElementsAre(1));
   write(" and rest");
-  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+  EXPECT_TRUE(recorder.AwaitVersions("m", 1));
   EXPECT_THAT(source.OutlookOf("m").settling, IsEmpty());
 }
 
@@ -285,7 +280,7 @@ TEST_F(FileSystemSourceTest, LowerVersionsAreHeldBackWhileALatestOneIsOnItsWay) 
   EXPECT_THAT(recorder.Told("m"), IsEmpty());
   EXPECT_THAT(recorder.Told("all"), ElementsAre(Pair(1, "1")));
   EXPECT_THAT(source.OutlookOf("m").settling, ElementsAre(2));
-  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  ASSERT_TRUE(recorder.AwaitVersions("m", 1));
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "2")));
 }
 
@@ -298,7 +293,7 @@ TEST_F(FileSystemSourceTest, VersionsAreNotHeldBackForACopyThatTakesLong) {
                            .hold_back = absl::Milliseconds(200)});
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), Latest(1)}});
-  EXPECT_TRUE(recorder.WaitUntil("m", 1)) << "without waiting for the next poll";
+  EXPECT_TRUE(recorder.AwaitVersions("m", 1)) << "without waiting for the next poll";
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
 }
 
@@ -341,7 +336,7 @@ TEST_F(FileSystemSourceTest, OldVersionStaysWhileTheOnlyOtherIsWritten) {
       {.poll_interval = absl::Milliseconds(5), .settle_time = absl::Milliseconds(200)});
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), Latest(1)}});
-  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  ASSERT_TRUE(recorder.AwaitVersions("m", 1));
   MakeVersion("m/2");
   fs::remove_all(Path("m/1"));
   while (recorder.Told("m").count(2) == 0) {
@@ -359,7 +354,7 @@ TEST_F(FileSystemSourceTest, MarkerFileMakesAVersionComplete) {
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_THAT(recorder.Told("m"), IsEmpty());
   std::ofstream(Path("m/1/_SUCCESS")) << "";
-  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+  EXPECT_TRUE(recorder.AwaitVersions("m", 1));
 }
 
 TEST_F(FileSystemSourceTest, ChangedFolderIsToldWithAnotherRevision) {
@@ -370,10 +365,7 @@ TEST_F(FileSystemSourceTest, ChangedFolderIsToldWithAnotherRevision) {
   source.SetServables({{"m", Path("m"), All()}});
   const uint64_t before = recorder.RevisionOf(1);
   std::ofstream(Path("m/1/data")) << "repaired";
-  for (int i = 0; i < 2000 && recorder.RevisionOf(1) == before; ++i) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  EXPECT_NE(recorder.RevisionOf(1), before);
+  EXPECT_TRUE(WaitUntil([&] { return recorder.RevisionOf(1) != before; }));
 }
 
 // The folder of a training job.
@@ -497,7 +489,7 @@ TEST_F(FileSystemSourceTest, BasePathThatReturnsIsWatchedAgain) {
   EXPECT_EQ(recorder.Told("a").size(), 1);
   MakeVersion("away/2");
   fs::rename(Path("away"), Path("a"));
-  EXPECT_TRUE(recorder.WaitUntil("a", 2));
+  EXPECT_TRUE(recorder.AwaitVersions("a", 2));
 }
 
 }  // namespace

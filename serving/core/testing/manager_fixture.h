@@ -127,7 +127,15 @@ class Fixture {
           auto found = it->second.find(version);
           return found != it->second.end() && found->second.state == state;
         },
-        absl::Now() + absl::Seconds(20));
+        absl::Now() + absl::Minutes(1));
+  }
+  // Returns true once the manager has looked at all that it was told before: another servable,
+  // which it is told now, has been loaded and unloaded.
+  bool AwaitItsTurn() {
+    Aspire("last in line", {1});
+    const bool loaded = WaitUntil("last in line", 1, State::kAvailable);
+    Aspire("last in line", {});
+    return loaded && WaitUntil("last in line", 1, State::kEnd);
   }
   absl::StatusOr<ServableHandle<Model>> Acquire(const std::string& name,
                                                 std::optional<int64_t> version = {}) {

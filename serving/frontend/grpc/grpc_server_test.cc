@@ -451,8 +451,17 @@ TEST_F(GrpcServerTest, ShutdownLetsRequestsUnderWayFinish) {
     EXPECT_TRUE(Predict(absl::StrCat("model_spec { name: 'm' } ", kX), &response).ok());
   });
   running.WaitForNotification();
+  const auto takes_requests = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(20)));
+    tfs::GetModelStatusResponse response;
+    return model_service_
+        ->GetModelStatus(&context, Parse<tfs::GetModelStatusRequest>("model_spec { name: 'm' }"),
+                         &response)
+        .ok();
+  };
   std::thread releaser([&] {
-    absl::SleepFor(absl::Milliseconds(50));
+    while (takes_requests()) absl::SleepFor(absl::Milliseconds(1));
     release.Notify();
   });
   server_->Shutdown(absl::Now() + absl::Seconds(20));

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/device/testing/late_stream.h"
+#include "serving/core/testing/wait_until.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/served_models.h"
 
@@ -75,11 +76,7 @@ class LostDeviceTest : public ::testing::Test {
 
   // Returns false if the server stays ready.
   bool WaitUntilNotReady() {
-    for (int i = 0; i < 4000; ++i) {
-      if (!models_->IsReady()) return true;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    return false;
+    return WaitUntil([&] { return !models_->IsReady(); });
   }
 
   MetricsRegistry registry_;
