@@ -1,6 +1,8 @@
 #include "serving/server/server.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,13 +12,13 @@
 #include <thread>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "serving/core/testing/wait_until.h"
 #include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
 
 namespace tessera::serving {
@@ -49,17 +51,6 @@ class StderrToFile {
   const std::string path_;
   const int stderr_;
 };
-
-// Returns whether a condition comes true. The limit is for what hangs: a loaded machine needs many
-// seconds.
-bool WaitUntil(absl::FunctionRef<bool()> condition) {
-  const absl::Time deadline = absl::Now() + absl::Minutes(2);
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(20));
-  }
-  return true;
-}
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -145,12 +136,32 @@ TEST_F(ServerTest, FailsToStartWithAModelThatDoesNotLoad) {
 TEST_F(ServerTest, StopEndsAStartThatWaitsForAModel) {
   options_.model_base_path = JoinPath(root_, "absent");
   const std::unique_ptr<Server> server = MakeServer();
+  const StderrToFile log(JoinPath(root_, "log"));
   std::thread stopper([&] {
-    absl::SleepFor(absl::Milliseconds(50));
+    EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(log.text(), options_.model_base_path); }));
     server->Stop();
   });
   EXPECT_TRUE(absl::IsCancelled(server->Start()));
   stopper.join();
+}
+
+TEST_F(ServerTest, ATakenRestPortIsToldAndGrpcIsServed) {
+  const int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address = {.sin6_family = AF_INET6};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  options_.rest_api_port = ntohs(address.sin6_port);
+  options_.model_name = "m";
+  options_.model_base_path = HalfPlusTwo();
+  const std::unique_ptr<Server> server = MakeServer();
+  const StderrToFile log(JoinPath(root_, "log"));
+  ASSERT_TRUE(server->Start().ok());
+  EXPECT_THAT(log.text(), HasSubstr("REST is not served: "));
+  EXPECT_THAT(log.text(), HasSubstr(absl::StrCat(options_.rest_api_port)));
+  EXPECT_EQ(*Ask("m"), 3);
+  close(listener);
 }
 
 TEST_F(ServerTest, ConfigFileIsReadAgain) {

@@ -1,11 +1,13 @@
-"""`tessera run` on a model of TF1 that reads its data through queues."""
+"""A model of TF1 that reads its data through queues: `tessera run` fills them, a server does not."""
 
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
-from clients.server import binary
+from clients.client import Client, predict_request, refused
+from clients.server import Model, Server, binary
 
 tf = pytest.importorskip("tensorflow")
 v1 = tf.compat.v1
@@ -53,3 +55,15 @@ def test_a_file_that_a_queue_cannot_read_is_named(tmp_path):
     process = run(save_model(tmp_path / "model", tmp_path / "missing.txt"))
     assert process.returncode != 0
     assert "queue 'batch/fifo_queue'" in process.stderr and "missing.txt" in process.stderr
+
+
+def test_a_server_starts_no_queue_runners_as_tensorflow_serving(tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("1\n2\n3\n", encoding="utf-8")
+    (tmp_path / "model").mkdir()
+    save_model(tmp_path / "model" / "1", lines)
+    request = predict_request("m", {"factor": np.float32(2)})
+    with Server(models=[Model("m", tmp_path / "model")]) as server, Client(server) as client:
+        with refused("DEADLINE_EXCEEDED"):
+            client.prediction.Predict(request, timeout=1)
+    assert server.exit_code == 0
