@@ -213,4 +213,6 @@ Tensor RandomInput(Random& random, const ArgDef& arg, DType dtype, const Shape& 
   return InRole(random, role, dtype, base, choice);
 }
 
+bool GivesSizes(const ArgDef& arg) { return RoleOf(arg.name, DType::kInt32) == Role::kSizes; }
+
 }  // namespace tessera

@@ -16,4 +16,8 @@ Tensor RandomInput(Random& random, const ArgDef& arg, DType dtype, const Shape& 
 // Draws a shape that broadcasts to `base`, or has little to do with it.
 Shape RelatedShape(Random& random, const Shape& base);
 
+// Returns whether the argument's values are sizes of an output: drawn at random they ask for any
+// amount of memory.
+bool GivesSizes(const ArgDef& arg);
+
 }  // namespace tessera

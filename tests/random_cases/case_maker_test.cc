@@ -1,10 +1,13 @@
 #include "tests/random_cases/case_maker.h"
 
+#include <map>
 #include <set>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "runtime/framework/op.h"
+#include "runtime/tensor/tensor_proto.h"
+#include "tests/random_cases/random_tensor.h"
 
 namespace tessera {
 namespace {
@@ -52,6 +55,37 @@ TEST(CaseMakerTest, GraphsHaveFunctions) {
     }
   }
   EXPECT_EQ(callers.size(), 4);
+}
+
+TEST(CaseMakerTest, SizesAreKnownAndSmall) {
+  std::vector<const OpDef*> ops;
+  for (const char* name : {"AddV2", "Cast", "Fill", "RandomUniform"}) {
+    ops.push_back(OpRegistry::Global().Find(name));
+  }
+  const CaseMaker maker = MakerOf(ops, false);
+  int known = 0;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    const tensorflow::GraphDef graph = maker.Make(5, number);
+    std::map<std::string, Tensor> values;
+    for (const tensorflow::NodeDef& node : graph.node()) {
+      if (node.op() == "Const") {
+        values[node.name()] = TensorFromProto(node.attr().at("value").tensor()).value();
+      }
+      if (node.op() != "Fill" && node.op() != "RandomUniform") continue;
+      const auto sizes = values.find(node.input(0));
+      ASSERT_NE(sizes, values.end()) << "another call's result is the shape: " << number;
+      if (sizes->second.rank() != 1) continue;  // refused
+      std::vector<int64_t> dims;
+      for (int64_t i = 0; i < sizes->second.num_elements(); ++i) {
+        dims.push_back(static_cast<int64_t>(ElementAsDouble(sizes->second, i)));
+      }
+      const absl::StatusOr<Shape> shape = Shape::Make(dims);
+      if (!shape.ok()) continue;
+      ++known;
+      EXPECT_LE(shape->num_elements(), 1 << 26) << number;
+    }
+  }
+  EXPECT_GT(known, 100);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/base/status.h"
 #include "runtime/framework/shape_inference.h"
 #include "tests/random_cases/argument_roles.h"
 #include "tests/random_cases/random_attrs.h"
@@ -12,6 +13,8 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMaxElements = 4096;
+// Larger outputs are not compared.
+constexpr int64_t kMaxOutputBytes = int64_t{1} << 26;
 
 // Maps the sizes of a recorded call to others, equal ones to equal ones.
 class SizeChanges {
@@ -99,20 +102,40 @@ void FixSeed(Random& random, const OpDef& op, AttrMap* attrs) {
   if (seed != nullptr && seed->type == "int") (*attrs)["seed"] = random.Between(1, 1000);
 }
 
-bool ShapesAgree(const Call& call) {
-  if (call.op->shape_fn == nullptr) return true;
+// Returns the shapes of the outputs, as far as the shape function of the op tells them. Errors: its
+// own, and those of types that do not fit.
+absl::StatusOr<std::vector<PartialShape>> OutputShapes(const Call& call) {
   std::vector<PartialShape> shapes;
   std::vector<const Tensor*> values;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const bool has_value = call.inputs[i].has_value();
-    shapes.push_back(has_value ? PartialShape(call.inputs[i].shape()) : PartialShape());
-    values.push_back(has_value ? &call.inputs[i] : nullptr);
+  for (const Tensor& input : call.inputs) {
+    shapes.push_back(input.has_value() ? PartialShape(input.shape()) : PartialShape());
+    values.push_back(input.has_value() ? &input : nullptr);
   }
-  const absl::StatusOr<std::vector<DType>> outputs = OutputTypes(*call.op, call.attrs);
-  if (!outputs.ok()) return false;
+  ASSIGN_OR_RETURN(const std::vector<DType> outputs, OutputTypes(*call.op, call.attrs));
   ShapeContext context(*call.op, call.attrs, std::move(shapes), std::move(values),
-                       static_cast<int>(outputs->size()));
-  return call.op->shape_fn(context).ok();
+                       static_cast<int>(outputs.size()));
+  RETURN_IF_ERROR(call.op->shape_fn(context));
+  return context.outputs();
+}
+
+bool ShapesAgree(const Call& call) {
+  return call.op->shape_fn == nullptr || OutputShapes(call).ok();
+}
+
+// Returns whether an output is known to be larger than what is compared. What no tensor can hold is
+// not: it is an error.
+bool IsTooLarge(const Call& call) {
+  if (call.op->shape_fn == nullptr) return false;
+  const absl::StatusOr<std::vector<PartialShape>> shapes = OutputShapes(call);
+  const absl::StatusOr<std::vector<DType>> types = OutputTypes(*call.op, call.attrs);
+  if (!shapes.ok() || !types.ok()) return false;
+  for (size_t i = 0; i < shapes->size(); ++i) {
+    if (!(*shapes)[i].IsFullyDefined()) continue;
+    const absl::StatusOr<Shape> shape = (*shapes)[i].AsShape();
+    const auto size = static_cast<int64_t>(std::max<size_t>(DTypeSize((*types)[i]), 1));
+    if (shape.ok() && shape->num_elements() > kMaxOutputBytes / size) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -126,9 +149,11 @@ std::optional<Call> CallMaker::Make(Random& random, const OpDef& op,
   const std::vector<RecordedCall>& recorded = recorded_.Of(op.name);
   if (!given.has_value() && !recorded.empty() && random.Chance(0.85)) {
     std::optional<Call> call = Vary(random, op, random.Pick(recorded));
-    if (call.has_value()) return call;
+    if (call.has_value() && (options_.hostile || !IsTooLarge(*call))) return call;
   }
-  return Invent(random, op, given);
+  std::optional<Call> call = Invent(random, op, given);
+  if (call.has_value() && !options_.hostile && IsTooLarge(*call)) return std::nullopt;
+  return call;
 }
 
 void CallMaker::DisturbAttr(Random& random, const AttrDef& attr, AttrMap* attrs) const {

@@ -11,6 +11,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/shape_inference.h"
 #include "runtime/graph/attr_value_proto.h"
+#include "tests/random_cases/argument_roles.h"
 #include "tests/random_cases/outlining.h"
 #include "tests/random_cases/random_tensor.h"
 
@@ -92,8 +93,8 @@ RandomGraph::Value* RandomGraph::EarlierValue() {
 bool RandomGraph::Add(const OpDef& op) {
   Value* first = nullptr;
   std::optional<GivenInput> given;
-  const bool takes_first =
-      !op.inputs.empty() && op.inputs[0].type_list_attr.empty() && !op.inputs[0].is_ref;
+  const bool takes_first = !op.inputs.empty() && op.inputs[0].type_list_attr.empty() &&
+                           !op.inputs[0].is_ref && !GivesSizes(op.inputs[0]);
   if (of_several_ && takes_first && !values_.empty() && random_.Chance(0.85)) {
     first = EarlierValue();
     given = GivenInput{first->dtype, first->shape};
