@@ -45,6 +45,26 @@ TEST(UnusualArgumentsTest, ShiftsOfRollHaveTheShapeOfTheAxes) {
   EXPECT_EQ(CodeOf("Roll", {Floats({0, 3}), pair, vector}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, StitchedTensorsHaveLessThanTwoToThe31Rows) {
+  const auto stitch = [](int32_t index) {
+    return CodeOf("DynamicStitch",
+                  {Tensor::Vector<int32_t>({index}), Tensor::Vector<std::string>({"x"})},
+                  {{"N", int64_t{1}}});
+  };
+  EXPECT_EQ(stitch(5), kOk);
+  EXPECT_EQ(stitch(2147483647), kInvalid);
+  EXPECT_EQ(stitch(-1), kInvalid);
+}
+
+TEST(UnusualArgumentsTest, ImagesOfFiveChannelsAreRefusedEvenWhereThereAreNone) {
+  const auto encode = [](const Shape& shape) {
+    return CodeOf("EncodePng", {Tensor::Zeros(DType::kUint8, shape).value()});
+  };
+  EXPECT_EQ(encode({0, 1, 1, 4}), kOk);
+  EXPECT_EQ(encode({0, 1, 1, 5}), kInvalid);
+  EXPECT_EQ(encode({0, 1, 1, 0}), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, ConditionsOfAssertAreScalars) {
   const auto assert_that = [](const Tensor& condition) {
     return CodeOf("Assert", {condition, Tensor::Scalar(1.f)},

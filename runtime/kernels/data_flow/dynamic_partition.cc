@@ -1,5 +1,6 @@
 // Sorting slices into tensors and back: DynamicPartition, DynamicStitch, ParallelDynamicStitch.
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,10 @@ class DynamicStitchKernel : public OpKernel {
         }
         size = std::max<int64_t>(size, int64_t{index} + 1);
       }
+    }
+    if (size > std::numeric_limits<int32_t>::max()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("indices hold ", size - 1, ", but the output has less than 2^31 rows"));
     }
     IndexVector dims(rest.begin(), rest.end());
     dims.insert(dims.begin(), size);

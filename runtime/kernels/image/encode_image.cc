@@ -1,5 +1,4 @@
 // Files from images: EncodePng.
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -22,9 +21,14 @@ class EncodePngKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "image must have a shape of rank three or more, has ", images.shape().ToString()));
     }
+    const int64_t channels = images.dim(rank - 1);
+    if (channels < 1 || channels > 4) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("image must have 1, 2, 3, or 4 channels, has ", channels));
+    }
     PngPixels pixels{.width = images.dim(rank - 2),
                      .height = images.dim(rank - 3),
-                     .channels = static_cast<int>(std::min<int64_t>(images.dim(rank - 1), 5)),
+                     .channels = static_cast<int>(channels),
                      .bits = images.dtype() == DType::kUint16 ? 16 : 8};
     const Shape batch(images.shape().dims().subspan(0, rank - 3));
     ASSIGN_OR_RETURN(Tensor * files, ctx.AllocateOutput(0, batch));
