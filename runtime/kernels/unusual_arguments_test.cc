@@ -45,6 +45,22 @@ TEST(UnusualArgumentsTest, ShiftsOfRollHaveTheShapeOfTheAxes) {
   EXPECT_EQ(CodeOf("Roll", {Floats({0, 3}), pair, vector}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, AxesOfConcatAndSplitHaveTheRankThatTensorFlowAllows) {
+  const Tensor x = Floats({2, 3}), dims = Tensor::Vector<int32_t>({2, 3});
+  const AttrMap two = {{"N", int64_t{2}}}, pieces = {{"num_split", int64_t{2}}};
+  const Tensor axes[] = {Tensor::Scalar<int32_t>(0), Tensor::Vector<int32_t>({0}),
+                         Tensor::Of<int32_t>({1, 1}, {0})};
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto may_be_vector = rank < 2 ? kOk : kInvalid,
+               must_be_scalar = rank < 1 ? kOk : kInvalid;
+    EXPECT_EQ(CodeOf("ConcatV2", {x, x, axes[rank]}, two), may_be_vector) << rank;
+    EXPECT_EQ(CodeOf("Concat", {axes[rank], x, x}, two), may_be_vector) << rank;
+    EXPECT_EQ(CodeOf("ConcatOffset", {axes[rank], dims, dims}, two), must_be_scalar) << rank;
+    EXPECT_EQ(CodeOf("Split", {axes[rank], x}, pieces), must_be_scalar) << rank;
+    EXPECT_EQ(CodeOf("ExpandDims", {x, axes[rank]}), kOk) << rank;
+  }
+}
+
 TEST(UnusualArgumentsTest, StitchedTensorsHaveLessThanTwoToThe31Rows) {
   const auto stitch = [](int32_t index) {
     return CodeOf("DynamicStitch",

@@ -33,6 +33,11 @@ class ConcatKernel : public OpKernel {
     if (first.rank() == 0) {
       return absl::InvalidArgumentError("scalars cannot be concatenated; use Pack");
     }
+    // Old graphs give the axis as a vector of one element.
+    if (ctx.input(axis_.begin).rank() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("axis must be a scalar, has shape ",
+                                                     ctx.input(axis_.begin).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(axis_.begin), first.rank(), "axis"));
     int64_t size = 0;
     int only = -1;  // the one input that is not empty; -2 if there are several
@@ -81,6 +86,10 @@ class ConcatOffsetKernel : public OpKernel {
   explicit ConcatOffsetKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
+    if (!ctx.input(0).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("concat_dim must be a scalar, has shape ", ctx.input(0).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const IndexVector first, ReadIndexVector(ctx.input(1), "shape"));
     ASSIGN_OR_RETURN(const int axis,
                      ReadAxis(ctx.input(0), static_cast<int>(first.size()), "concat_dim"));

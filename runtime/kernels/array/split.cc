@@ -49,6 +49,10 @@ class SplitKernel : public OpKernel {
       : copy_(build), pieces_(build.attr<int64_t>("num_split")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(1);
+    if (!ctx.input(0).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("split_dim must be a scalar, has shape ", ctx.input(0).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(0), input.rank(), "split_dim"));
     if (pieces_ <= 0 || input.dim(axis) % pieces_ != 0) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", axis, " of size ",
