@@ -52,9 +52,12 @@ class PointSampler {
   }
 
  private:
-  // Half of the squared distances.
+  // Half of the squared distances. Products are rounded before they are added up, as TensorFlow
+  // does: candidates that leave the same sum must tie.
   Eigen::VectorXf DistancesTo(int64_t index) const {
-    return (half_norms_ - points_ * points_.row(index).transpose()).array() + half_norms_(index);
+    const Eigen::VectorXf products =
+        (points_.array().rowwise() * points_.row(index).array()).rowwise().sum();
+    return (half_norms_ - products).array() + half_norms_(index);
   }
 
   void Take(int64_t index, const Eigen::VectorXf& distances) {

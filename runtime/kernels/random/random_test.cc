@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "Eigen/Core"
 #include "gtest/gtest.h"
@@ -41,6 +42,20 @@ TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
     const Tensor many = RunOp(op, {ShapeOf({50000}), kSeed}, attrs, &pool).value();
     for (int i = 0; i < 7; ++i) EXPECT_EQ(some.flat<float>()[i], many.flat<float>()[i]) << op;
   }
+}
+
+// The candidates for the third place leave the same sum of distances; TensorFlow takes the first.
+TEST(RandomTest, OfEquallyGoodPointsTheOneThatWasDrawnFirstIsTaken) {
+  const Tensor points = Tensor::Of<float>(
+      {6, 2}, {0.08399697f, 0.873065f, 0.36501035f, 0.24941587f, 0.5490413f, 0.54775244f,
+               0.08199245f, 0.5765631f, 0.47483104f, 0.8526742f, 0.15229294f, 0.2653737f});
+  const Tensor y = RunOp("KmeansPlusPlusInitialization",
+                         {points, Tensor::Scalar<int64_t>(3), Tensor::Scalar<int64_t>(3),
+                          Tensor::Scalar<int64_t>(2)})
+                       .value();
+  const std::vector<float> want = {0.5490413f, 0.54775244f, 0.08399697f,
+                                   0.873065f,  0.36501035f, 0.24941587f};
+  EXPECT_EQ(std::vector<float>(y.flat<float>().begin(), y.flat<float>().end()), want);
 }
 
 TEST(RandomTest, NormalNumbersHaveTheirMoments) {
