@@ -1,6 +1,7 @@
 // Colours: RGBToHSV, HSVToRGB, AdjustHue, AdjustSaturation, AdjustContrastv2.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -9,8 +10,9 @@
 namespace tessera {
 namespace {
 
-// A colour in C = float or double, in which all is computed. The functions have no branches, so
-// that loops over pixels vectorise. Hue, saturation and value lie in [0, 1].
+// A colour in C, in which all is computed: float, double, or a type of 16 bits, which rounds each
+// step as TensorFlow's conversions do. The functions have no branches, so that loops over pixels
+// vectorise. Hue, saturation and value lie in [0, 1].
 template <typename C>
 struct Pixel {
   C c0, c1, c2;
@@ -30,29 +32,34 @@ template <typename C>
 template <typename C>
 [[gnu::always_inline]] inline Pixel<C> RgbToHsv(Pixel<C> rgb) {
   const C value = Most(rgb), range = value - Least(rgb);
-  const C norm = 1 / (6 * range);
+  const C norm = C(1) / range * (C(1) / C(6));
   const C from_red = norm * (rgb.c1 - rgb.c2);
-  const C from_green = norm * (rgb.c2 - rgb.c0) + C(2) / 6;
-  const C from_blue = norm * (rgb.c0 - rgb.c1) + C(4) / 6;
+  const C from_green = norm * (rgb.c2 - rgb.c0) + C(2) / C(6);
+  const C from_blue = norm * (rgb.c0 - rgb.c1) + C(4) / C(6);
   const C other = rgb.c1 == value ? from_green : from_blue;
   const C turned = rgb.c0 == value ? from_red : other;
-  const C hue = turned < 0 ? turned + 1 : turned;
+  const C hue = turned < C(0) ? turned + C(1) : turned;
   const C saturation = range / value;
-  return {range > 0 ? hue : 0, value > 0 ? saturation : 0, value};
+  return {range > C(0) ? hue : C(0), value > C(0) ? saturation : C(0), value};
 }
 
 template <typename C>
 [[gnu::always_inline]] inline C Clamped(C x) {
-  const C low = x < 0 ? 0 : x;
-  return 1 < low ? 1 : low;
+  const C low = x < C(0) ? C(0) : x;
+  return C(1) < low ? C(1) : low;
+}
+
+template <typename C>
+[[gnu::always_inline]] inline C Distance(C x, C y) {
+  return x < y ? y - x : x - y;
 }
 
 template <typename C>
 [[gnu::always_inline]] inline Pixel<C> HsvToRgb(Pixel<C> hsv) {
-  const C sixths = hsv.c0 * 6, saturation = hsv.c1, value = hsv.c2, grey = 1 - saturation;
-  return {(grey + saturation * Clamped(std::abs(sixths - 3) - 1)) * value,
-          (grey + saturation * Clamped(2 - std::abs(sixths - 2))) * value,
-          (grey + saturation * Clamped(2 - std::abs(sixths - 4))) * value};
+  const C sixths = hsv.c0 * C(6), saturation = hsv.c1, value = hsv.c2, grey = C(1) - saturation;
+  return {(grey + saturation * Clamped(Distance(sixths, C(3)) - C(1))) * value,
+          (grey + saturation * Clamped(C(2) - Distance(sixths, C(2)))) * value,
+          (grey + saturation * Clamped(C(2) - Distance(sixths, C(4)))) * value};
 }
 
 // Turns the hue by `delta` of a full turn. Unlike by way of HSV, values below 0 stay what they are.
@@ -110,44 +117,55 @@ class PixelKernel : public OpKernel {
   }
 
  private:
+  // Applies a function to pixels in C, in blocks with their channels apart.
+  template <typename C, typename T, typename Apply>
+  static void ForEach(const T* from, int64_t count, T* to, const Apply& apply) {
+    constexpr int64_t kBlock = 64;
+    C planes[3][kBlock] = {};
+    for (int64_t first = 0; first < count; first += kBlock) {
+      const int64_t pixels = std::min(kBlock, count - first);
+      const T* const in = from + first * 3;
+      T* const out = to + first * 3;
+      for (int64_t i = 0; i < pixels; ++i) {
+        for (int c = 0; c < 3; ++c) planes[c][i] = static_cast<C>(in[i * 3 + c]);
+      }
+#pragma GCC ivdep
+      for (int64_t i = 0; i < kBlock; ++i) {
+        const Pixel<C> pixel = apply(Pixel<C>{planes[0][i], planes[1][i], planes[2][i]});
+        planes[0][i] = pixel.c0;
+        planes[1][i] = pixel.c1;
+        planes[2][i] = pixel.c2;
+      }
+      for (int64_t i = 0; i < pixels; ++i) {
+        for (int c = 0; c < 3; ++c) out[i * 3 + c] = static_cast<T>(planes[c][i]);
+      }
+    }
+  }
+
   template <typename T>
   void Convert(float amount, const T* from, int64_t count, T* to) const {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    // Blocks of pixels with their channels apart.
-    const auto each = [=](const auto& apply) {
-      constexpr int64_t kBlock = 64;
-      C planes[3][kBlock] = {};
-      for (int64_t first = 0; first < count; first += kBlock) {
-        const int64_t pixels = std::min(kBlock, count - first);
-        const T* const in = from + first * 3;
-        T* const out = to + first * 3;
-        for (int64_t i = 0; i < pixels; ++i) {
-          for (int c = 0; c < 3; ++c) planes[c][i] = static_cast<C>(in[i * 3 + c]);
-        }
-#pragma GCC ivdep
-        for (int64_t i = 0; i < kBlock; ++i) {
-          const Pixel<C> pixel = apply(Pixel<C>{planes[0][i], planes[1][i], planes[2][i]});
-          planes[0][i] = pixel.c0;
-          planes[1][i] = pixel.c1;
-          planes[2][i] = pixel.c2;
-        }
-        for (int64_t i = 0; i < pixels; ++i) {
-          for (int c = 0; c < 3; ++c) out[i * 3 + c] = static_cast<T>(planes[c][i]);
-        }
-      }
-    };
+    using Step = std::conditional_t<std::is_integral_v<T>, float, T>;  // no image has integers
     const C number = amount;
     switch (op_.back()) {
       case 'V':
-        return each([](Pixel<C> pixel) __attribute__((always_inline)) { return RgbToHsv(pixel); });
+        return ForEach<Step>(
+            from, count, to,
+            [](Pixel<Step> pixel) __attribute__((always_inline)) { return RgbToHsv(pixel); });
       case 'B':
-        return each([](Pixel<C> pixel) __attribute__((always_inline)) { return HsvToRgb(pixel); });
+        return ForEach<Step>(
+            from, count, to,
+            [](Pixel<Step> pixel) __attribute__((always_inline)) { return HsvToRgb(pixel); });
       case 'e':
-        return each([number](Pixel<C> pixel)
-                        __attribute__((always_inline)) { return TurnHue(pixel, number); });
+        return ForEach<C>(
+            from, count, to, [number](Pixel<C> pixel) __attribute__((always_inline)) {
+              return TurnHue(pixel, number);
+            });
       default:
-        return each([number](Pixel<C> pixel)
-                        __attribute__((always_inline)) { return ScaleSaturation(pixel, number); });
+        return ForEach<C>(
+            from, count, to, [number](Pixel<C> pixel) __attribute__((always_inline)) {
+              return ScaleSaturation(pixel, number);
+            });
     }
   }
 
