@@ -59,33 +59,28 @@ void AddTo(const Tensor& addend, Tensor* sum) {
   for (int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-// Runs all steps for shares of the batch: by a pass with packed weights if `may_pack` is set and
-// packing pays, otherwise by run_rows(begin, end), which makes a product and a cell a step.
-template <typename Pass, typename PassOperands, typename RunRows>
-absl::Status RunShares(KernelContext& ctx, const LstmSizes& s, const Tensor& recurrent,
-                       bool may_pack, const Primitive<Pass>& make_pass,
-                       const PassOperands& pass_operands, const RunRows& run_rows) {
+}  // namespace
+
+template <typename StepOperands, typename Cell, typename Pass>
+absl::Status LstmDirection<StepOperands, Cell, Pass>::Run(KernelContext& ctx,
+                                                          const Operands& operands) const {
+  const LstmSizes& s = operands.sizes;
   if (s.units == 0) return absl::OkStatus();
   std::unique_ptr<Pass> pass;
-  if (may_pack && PackingPays(s)) {
-    ASSIGN_OR_RETURN(pass, make_pass(ctx, s.units, s.positions, recurrent.data<float>()));
+  if (may_pack_ && PackingPays(s)) {
+    const Tensor& recurrent = operands.recurrent;
+    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, recurrent.data<float>()));
   }
   const RecurrentRow row{.steps = s.steps, .units = s.units, .gates = 4};
   return ForEachBatchShare(ctx, s.batch, row, [&](int64_t begin, int64_t end) {
-    return pass == nullptr ? run_rows(begin, end) : pass->Run(ctx, pass_operands(), begin, end);
+    return pass == nullptr ? RunRows(ctx, operands, begin, end)
+                           : pass->Run(ctx, PassOperands(operands), begin, end);
   });
 }
+template class LstmDirection<LstmStepOperands, LstmCell, LstmForwardPass>;
+template class LstmDirection<LstmGradientOperands, LstmCellGradient, LstmBackwardPass>;
 
-}  // namespace
-
-absl::Status LstmSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  return RunShares(
-      ctx, operands.sizes, operands.recurrent, may_pack_, make_pass_,
-      [&] { return PassOperands(operands); },
-      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
-}
-
-LstmForwardPass::Operands LstmSteps::PassOperands(const Operands& o) {
+LstmForwardOperands LstmSteps::PassOperands(const Operands& o) const {
   const StepMatrices<float> sums = MatricesOf(o.sums);
   const bool in_sums = o.gates.input == nullptr;
   return {.steps = o.sizes.steps,
@@ -136,14 +131,7 @@ absl::Status LstmSteps::RunRows(KernelContext& ctx, const Operands& o, int64_t b
   return absl::OkStatus();
 }
 
-absl::Status LstmGradientSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  return RunShares(
-      ctx, operands.sizes, operands.recurrent, may_pack_, make_pass_,
-      [&] { return PassOperands(operands); },
-      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
-}
-
-LstmBackwardPass::Operands LstmGradientSteps::PassOperands(const Operands& o) {
+LstmBackwardOperands LstmGradientSteps::PassOperands(const Operands& o) const {
   const auto if_given = [](const Tensor* tensor) {
     return tensor == nullptr ? StepMatrices<const float>() : ConstMatricesOf(*tensor);
   };

@@ -23,78 +23,89 @@ struct LstmSizes {
   LstmPeepholes peepholes;
 };
 
-// Returns true if a run may pack the weights at input `recurrent_input` for its own steps: the
-// products do not keep a packed copy, as they do of constants, and may depend on the number of
-// rows.
-inline bool MayPack(const KernelBuild& build, int recurrent_input) {
-  return build.constant_input(recurrent_input) == nullptr && build.numerics() == Numerics::kFast;
-}
+// The steps of one direction, for shares of the batch: by a pass that packs the recurrent weights
+// for all steps, or by a product and a cell a step.
+template <typename StepOperands, typename Cell, typename Pass>
+class LstmDirection {
+ public:
+  using Operands = StepOperands;
+
+  // Runs all steps. Errors: those of MatMul::Run(). Thread-safe.
+  absl::Status Run(KernelContext& ctx, const Operands& operands) const;
+
+ protected:
+  // The recurrent weights are input `recurrent_input` of the kernel, or derived from it. A run may
+  // pack them for its own steps if the products do not keep a packed copy, as they do of constants,
+  // and may depend on the number of rows.
+  LstmDirection(const KernelBuild& build, int recurrent_input)
+      : cell_(build),
+        make_pass_(build),
+        may_pack_(build.constant_input(recurrent_input) == nullptr &&
+                  build.numerics() == Numerics::kFast),
+        product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+  virtual ~LstmDirection() = default;
+
+  virtual typename Pass::Operands PassOperands(const Operands& operands) const = 0;
+  // Runs all steps for the rows [begin, end) of the batch by a product and a cell a step.
+  virtual absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
+                               int64_t end) const = 0;
+
+  const Primitive<Cell> cell_;
+  const Primitive<Pass> make_pass_;
+  const bool may_pack_;
+  const std::unique_ptr<MatMul> product_;
+};
 
 // Tensors with one matrix a step, [steps, batch, ...], may have only one in all, [1, batch, ...],
 // which each step then overwrites.
-class LstmSteps {
- public:
-  struct Operands {
-    LstmSizes sizes;
-    float forget_bias = 0;
-    float cell_clip = 0;  // limits the cell state if it is positive
-    Tensor recurrent;     // [units, 4 * units]
-    Tensor inputs;        // [steps, batch, 4 * units], products with the input and biases
-    Tensor h0, c0;  // [batch, units]; may share memory with `h` and `c` if these have one matrix
-    Tensor sums;    // [steps or 1, batch, 4 * units], may be `inputs`; becomes the gates
-    LstmGates<float> gates;  // of the first step, if they are to lie elsewhere than in `sums`
-    int64_t gates_step = 0;  // floats from step to step
-    Tensor c, tanh_c, h;     // [steps or 1, batch, units]
-  };
+struct LstmStepOperands {
+  LstmSizes sizes;
+  float forget_bias = 0;
+  float cell_clip = 0;  // limits the cell state if it is positive
+  Tensor recurrent;     // [units, 4 * units]
+  Tensor inputs;        // [steps, batch, 4 * units], products with the input and biases
+  Tensor h0, c0;  // [batch, units]; may share memory with `h` and `c` if these have one matrix
+  Tensor sums;    // [steps or 1, batch, 4 * units], may be `inputs`; becomes the gates
+  LstmGates<float> gates;  // of the first step, if they are to lie elsewhere than in `sums`
+  int64_t gates_step = 0;  // floats from step to step
+  Tensor c, tanh_c, h;     // [steps or 1, batch, units]
+};
 
-  // The recurrent weights are input `recurrent_input` of the kernel, or derived from it.
+// The steps from the first one to the last.
+class LstmSteps final : public LstmDirection<LstmStepOperands, LstmCell, LstmForwardPass> {
+ public:
   LstmSteps(const KernelBuild& build, int recurrent_input)
-      : cell_(build),
-        make_pass_(build),
-        may_pack_(MayPack(build, recurrent_input)),
-        product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+      : LstmDirection(build, recurrent_input) {}
 
   // Packs the recurrent weights if they are constant. Errors: those of MatMul::Prepare().
   absl::Status Prepare(const PrepareContext& context) {
     return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
   }
-  // Runs all steps. Errors: those of MatMul::Run(). Thread-safe.
-  absl::Status Run(KernelContext& ctx, const Operands& operands) const;
 
  private:
-  static LstmForwardPass::Operands PassOperands(const Operands& operands);
+  LstmForwardOperands PassOperands(const Operands& operands) const override;
   absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
-                       int64_t end) const;
-
-  const Primitive<LstmCell> cell_;
-  const Primitive<LstmForwardPass> make_pass_;
-  const bool may_pack_;
-  const std::unique_ptr<MatMul> product_;
+                       int64_t end) const override;
 };
 
-class LstmGradientSteps {
+struct LstmGradientOperands {
+  LstmSizes sizes;
+  Tensor recurrent;              // [units, 4 * units]
+  LstmGates<const float> gates;  // activated, of the first step
+  int64_t gates_step = 0;        // floats from step to step
+  Tensor c0, c, tanh_c;          // [batch, units], and [steps, batch, units]
+  const Tensor* d_y = nullptr;   // [steps, batch, units], of the outputs of all steps; null: none
+  const Tensor* d_cs = nullptr;  // of the cell states of all steps; null: none
+  Tensor d_h, d_c;  // [batch, units]: in, of what follows the last step; out, of the initial state
+  Tensor d_sums;    // [steps, batch, 4 * units]
+};
+
+// Gradients, from the last step to the first one.
+class LstmGradientSteps final
+    : public LstmDirection<LstmGradientOperands, LstmCellGradient, LstmBackwardPass> {
  public:
-  struct Operands {
-    LstmSizes sizes;
-    Tensor recurrent;              // [units, 4 * units]
-    LstmGates<const float> gates;  // activated, of the first step
-    int64_t gates_step = 0;        // floats from step to step
-    Tensor c0, c, tanh_c;          // [batch, units], and [steps, batch, units]
-    const Tensor* d_y = nullptr;   // [steps, batch, units], of the outputs of all steps; null: none
-    const Tensor* d_cs = nullptr;  // of the cell states of all steps; null: none
-    Tensor d_h,
-        d_c;        // [batch, units]: in, of what follows the last step; out, of the initial state
-    Tensor d_sums;  // [steps, batch, 4 * units]
-  };
-
   LstmGradientSteps(const KernelBuild& build, int recurrent_input)
-      : cell_(build),
-        make_pass_(build),
-        may_pack_(MayPack(build, recurrent_input)),
-        product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
-
-  // Runs all steps, from the last one to the first. Errors: those of MatMul::Run(). Thread-safe.
-  absl::Status Run(KernelContext& ctx, const Operands& operands) const;
+      : LstmDirection(build, recurrent_input) {}
 
   // Computes the gradient of the recurrent weights, [units, 4 * units], from the outputs before
   // each step, which are h0 and then those in `h`, [steps, batch, units], and from `d_sums`.
@@ -103,14 +114,9 @@ class LstmGradientSteps {
                                  const Tensor& d_sums, Tensor* gradient) const;
 
  private:
-  static LstmBackwardPass::Operands PassOperands(const Operands& operands);
+  LstmBackwardOperands PassOperands(const Operands& operands) const override;
   absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
-                       int64_t end) const;
-
-  const Primitive<LstmCellGradient> cell_;
-  const Primitive<LstmBackwardPass> make_pass_;
-  const bool may_pack_;
-  const std::unique_ptr<MatMul> product_;
+                       int64_t end) const override;
 };
 
 }  // namespace tessera

@@ -27,26 +27,45 @@ struct StepMatrices {
   T* At(int64_t t) const { return first + t * step; }
 };
 
-class LstmForwardPass {
+// The operands of a pass from the first step to the last one.
+struct LstmForwardOperands {
+  int64_t steps = 0;
+  float forget_bias = 0;
+  float cell_clip = 0;  // limits the cell state if it is positive
+  LstmPeepholes peepholes;
+  StepMatrices<const float> inputs;  // [batch, 4 * units], products with the input and biases
+  const float *h0 = nullptr, *c0 = nullptr;  // may be `h` and `c` if steps share these
+  LstmGates<float> gates;                    // activated, of the first step; may be `inputs`
+  int64_t gates_step = 0;                    // floats from step to step
+  StepMatrices<float> c, tanh_c, h;          // [batch, units]
+};
+
+// The operands of a pass of gradients, from the last step to the first one.
+struct LstmBackwardOperands {
+  int64_t steps = 0;
+  LstmPeepholes peepholes;
+  LstmGates<const float> gates;  // activated, of the first step
+  int64_t gates_step = 0;        // floats from step to step
+  const float* c0 = nullptr;
+  StepMatrices<const float> c, tanh_c;   // [batch, units]
+  StepMatrices<const float> d_y, d_cs;   // of the outputs and cell states of all steps; null: none
+  float *d_h = nullptr, *d_c = nullptr;  // [batch, units]: in, of what follows the last step;
+                                         // out, of the initial state
+  StepMatrices<float> d_sums;            // [batch, 4 * units]
+};
+
+// All steps of one direction.
+template <typename PassOperands>
+class LstmPass {
  public:
-  struct Operands {
-    int64_t steps = 0;
-    float forget_bias = 0;
-    float cell_clip = 0;  // limits the cell state if it is positive
-    LstmPeepholes peepholes;
-    StepMatrices<const float> inputs;  // [batch, 4 * units], products with the input and biases
-    const float *h0 = nullptr, *c0 = nullptr;  // may be `h` and `c` if steps share these
-    LstmGates<float> gates;                    // activated, of the first step; may be `inputs`
-    int64_t gates_step = 0;                    // floats from step to step
-    StepMatrices<float> c, tanh_c, h;          // [batch, units]
-  };
+  using Operands = PassOperands;
 
   // Packs `recurrent`, [units, 4 * units]. Returns null if the processor, or infinities and NaNs
   // among the weights, call for a product and a cell a step. Errors: RESOURCE_EXHAUSTED.
-  using Function = absl::StatusOr<std::unique_ptr<LstmForwardPass>>(
-      KernelContext& ctx, int64_t units, const LstmGatePositions& positions,
-      const float* recurrent);
-  virtual ~LstmForwardPass() = default;
+  using Function = absl::StatusOr<std::unique_ptr<LstmPass>>(KernelContext& ctx, int64_t units,
+                                                             const LstmGatePositions& positions,
+                                                             const float* recurrent);
+  virtual ~LstmPass() = default;
 
   // Runs all steps for the rows [begin, end) of the batch, on the calling thread. A row's results
   // do not depend on the others. Thread-safe. Errors: RESOURCE_EXHAUSTED for scratch memory.
@@ -54,30 +73,7 @@ class LstmForwardPass {
                            int64_t end) const = 0;
 };
 
-class LstmBackwardPass {
- public:
-  struct Operands {
-    int64_t steps = 0;
-    LstmPeepholes peepholes;
-    LstmGates<const float> gates;  // activated, of the first step
-    int64_t gates_step = 0;        // floats from step to step
-    const float* c0 = nullptr;
-    StepMatrices<const float> c, tanh_c;  // [batch, units]
-    StepMatrices<const float> d_y, d_cs;  // of the outputs and cell states of all steps; null: none
-    float *d_h = nullptr, *d_c = nullptr;  // [batch, units]: in, of what follows the last step;
-                                           // out, of the initial state
-    StepMatrices<float> d_sums;            // [batch, 4 * units]
-  };
-
-  // Does what LstmForwardPass::Function does.
-  using Function = absl::StatusOr<std::unique_ptr<LstmBackwardPass>>(
-      KernelContext& ctx, int64_t units, const LstmGatePositions& positions,
-      const float* recurrent);
-  virtual ~LstmBackwardPass() = default;
-
-  // Does what LstmForwardPass::Run() does, from the last step to the first.
-  virtual absl::Status Run(KernelContext& ctx, const Operands& operands, int64_t begin,
-                           int64_t end) const = 0;
-};
+using LstmForwardPass = LstmPass<LstmForwardOperands>;
+using LstmBackwardPass = LstmPass<LstmBackwardOperands>;
 
 }  // namespace tessera
