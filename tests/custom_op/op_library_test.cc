@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
@@ -14,6 +16,7 @@ namespace tessera {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainerEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -66,6 +69,29 @@ TEST(OpLibraryTest, ALibraryOfOtherHeadersIsRefusedBeforeItRuns) {
   EXPECT_EQ(dlopen("tests/custom_op/libother_abi.so", RTLD_NOW | RTLD_LOCAL), nullptr);
   EXPECT_THAT(dlerror(), HasSubstr("tessera_op_abi_999999"));
   EXPECT_EQ(OpRegistry::Global().Find("FromOtherHeaders"), nullptr);
+}
+
+// A library has these sizes compiled in.
+TEST(OpLibraryTest, TheSizesOfTypesBelongToTheAbiNumber) {
+  const std::map<std::string, size_t> sizes = {{"AttrValue", sizeof(AttrValue)},
+                                               {"Buffer", sizeof(Buffer)},
+                                               {"Device", sizeof(Device)},
+                                               {"KernelBuild", sizeof(KernelBuild)},
+                                               {"KernelContext", sizeof(KernelContext)},
+                                               {"OpDef", sizeof(OpDef)},
+                                               {"OpKernel", sizeof(OpKernel)},
+                                               {"PartialShape", sizeof(PartialShape)},
+                                               {"ShapeContext", sizeof(ShapeContext)},
+                                               {"StepContext", sizeof(StepContext)},
+                                               {"Tensor", sizeof(Tensor)},
+                                               {"Value", sizeof(Value)}};
+  const std::map<std::string, size_t> of_number_2 = {
+      {"AttrValue", 96},      {"Buffer", 40},      {"Device", 192}, {"KernelBuild", 152},
+      {"KernelContext", 120}, {"OpDef", 152},      {"OpKernel", 8}, {"PartialShape", 64},
+      {"ShapeContext", 88},   {"StepContext", 80}, {"Tensor", 88},  {"Value", 96}};
+  EXPECT_THAT(sizes, ContainerEq(of_number_2))
+      << "raise TESSERA_OP_ABI (runtime/framework/op_abi.h), and write the new sizes here";
+  EXPECT_EQ(TESSERA_OP_ABI, 2);
 }
 
 TEST(OpLibraryTest, ALibraryThatDeclaresAnOpAgainIsRefusedAsAWhole) {
