@@ -2,11 +2,11 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <cctype>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -83,6 +83,26 @@ int DepthOf(const google::protobuf::Descriptor* descriptor, absl::string_view pa
   return depth;
 }
 
+// Leaves out what a message quotes, such as 'images.tfrecord': names of the user's, which may look
+// like settings. An apostrophe within a word quotes nothing.
+std::string WithoutQuotes(absl::string_view message) {
+  std::string text;
+  while (!message.empty()) {
+    const size_t open = message.find('\'');
+    const size_t close = open == message.npos ? message.npos : message.find('\'', open + 1);
+    const bool is_apostrophe = open != message.npos && open > 0 &&
+                               absl::ascii_isalnum(static_cast<unsigned char>(message[open - 1]));
+    if (is_apostrophe) {
+      absl::StrAppend(&text, message.substr(0, open + 1));
+      message.remove_prefix(open + 1);
+    } else {
+      absl::StrAppend(&text, message.substr(0, open));
+      message.remove_prefix(close == message.npos ? message.size() : close + 1);
+    }
+  }
+  return text;
+}
+
 // Returns the path of the setting that a message is about; empty if it names none. The blocks at
 // its beginning, as in "data.train: fields[0]: ", are one path; of other paths the deepest counts.
 std::string SettingNamedBy(absl::string_view message) {
@@ -96,7 +116,8 @@ std::string SettingNamedBy(absl::string_view message) {
     named = path;
     depth = found;
   }
-  for (absl::string_view word : absl::StrSplit(message, absl::ByAnyChar(" '"))) {
+  const std::string unquoted = WithoutQuotes(message);
+  for (absl::string_view word : absl::StrSplit(unquoted, ' ')) {
     while (!word.empty() && absl::StrContains(".,:;", word.substr(word.size() - 1))) {
       word.remove_suffix(1);
     }

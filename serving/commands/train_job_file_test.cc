@@ -108,6 +108,13 @@ TEST_F(JobErrorTest, StandsAtTheNearestBlockIfTheFileLacksTheSetting) {
   EXPECT_EQ(PlaceOf("eval: metrics[7]: the metric 'loss': it is too large"), "8");
 }
 
+TEST_F(JobErrorTest, TakesNoNameThatItsMessageQuotesForASetting) {
+  EXPECT_EQ(PlaceOf("eval: the data have no field 'graph.saved_model'"), "7");
+  EXPECT_EQ(PlaceOf("the graph's input 'data.train' is fed by nothing"), "0");
+  EXPECT_EQ(PlaceOf("the graph's inputs differ from data.train's: see data.train"), "3");
+  EXPECT_EQ(PlaceOf("no file matches 'data.train"), "0") << "a quote without its end";
+}
+
 TEST_F(JobErrorTest, HasNoLineIfItsMessageNamesNoSetting) {
   EXPECT_EQ(PlaceOf("there is no such thing: 'foo.bar'"), "0");
   EXPECT_EQ(PlaceOf(""), "0");
