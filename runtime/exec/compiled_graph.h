@@ -39,6 +39,12 @@ struct CompiledNode {
   int index = 0;  // of kArg and kRetval
 };
 
+// The names of a node in messages and statistics.
+struct NodeLabel {
+  std::string name;
+  std::string op;
+};
+
 struct CompiledGraph {
   std::vector<CompiledNode> nodes;  // in topological order
   int num_args = 0;                 // one more than the largest index

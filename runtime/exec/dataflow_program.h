@@ -95,11 +95,7 @@ struct DataflowProgram {
   int num_results = 0;
   int max_outputs = 0;
   bool may_wait = false;
-  struct Label {
-    std::string name;
-    std::string op;
-  };
-  std::vector<Label> labels;
+  std::vector<NodeLabel> labels;  // labels[i] describes nodes[i]
   std::vector<std::shared_ptr<OpKernel>> kernels;
   std::vector<std::vector<DType>> output_types;
   std::vector<std::vector<MemoryKind>> output_kinds;

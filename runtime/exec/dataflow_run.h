@@ -145,7 +145,7 @@ class DataflowRun {
   uint32_t number(const DataflowProgram::Node& node) const {
     return static_cast<uint32_t>(&node - program_.nodes.data());
   }
-  const DataflowProgram::Label& label(const DataflowProgram::Node& node) const {
+  const NodeLabel& label(const DataflowProgram::Node& node) const {
     return program_.labels[number(node)];
   }
   std::atomic<uint32_t>& word(const DataflowProgram::Node& node, Iteration& iteration) const {

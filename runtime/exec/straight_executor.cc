@@ -319,7 +319,7 @@ class StraightExecutor final : public Executor {
     return device_ == nullptr ? MemoryKind::kHost : device_->memory_kind();
   }
 
-  const StraightProgram::Label& label(const StraightProgram::Node* node) const {
+  const NodeLabel& label(const StraightProgram::Node* node) const {
     return program_.labels[node - program_.nodes.data()];
   }
 

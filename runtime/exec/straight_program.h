@@ -69,12 +69,7 @@ struct StraightProgram {
   uint32_t num_places = 0;  // one for each output
   int num_args = 0;
   int num_results = 0;
-  // labels[i] describes nodes[i] in messages and statistics.
-  struct Label {
-    std::string name;
-    std::string op;
-  };
-  std::vector<Label> labels;
+  std::vector<NodeLabel> labels;  // labels[i] describes nodes[i]
   // These own what the nodes point to.
   std::vector<std::shared_ptr<OpKernel>> kernels;
   std::vector<std::vector<DType>> output_types;
