@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,6 +20,9 @@ const Tensor* ConstantValue(const Endpoint& endpoint);
 // Like ConstantValue(), but shows derived constants too: to passes that compute from them, or look
 // at their dtypes and shapes only.
 const Tensor* PresentValue(const Endpoint& endpoint);
+
+// Returns the elements of a constant tensor of int32 or int64, nullopt if `endpoint` is none.
+std::optional<std::vector<int64_t>> ConstantInts(const Endpoint& endpoint);
 
 // Returns the number under which DerivedConstants knows a derived constant; -1 for all others.
 int64_t DerivedNumber(const Node& node);

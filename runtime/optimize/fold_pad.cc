@@ -22,13 +22,13 @@ std::optional<Paddings> ImagePaddings(const Node& pad) {
   if (!pad.IsOp("Pad") && !(pad.IsOp("PadV2") && IsZero(ConstantValue(pad.input(2))))) {
     return std::nullopt;
   }
-  const Tensor* amounts = ConstantValue(pad.input(1));
-  if (amounts == nullptr || amounts->shape() != Shape{4, 2}) return std::nullopt;
-  Paddings paddings;
+  const auto paddings = ConstantInts(pad.input(1));
+  if (!paddings.has_value() || ConstantValue(pad.input(1))->shape() != Shape{4, 2}) {
+    return std::nullopt;
+  }
   for (int i = 0; i < 8; ++i) {
-    paddings.push_back(amounts->dtype() == DType::kInt32 ? amounts->flat<int32_t>()[i]
-                                                         : amounts->flat<int64_t>()[i]);
-    if (paddings.back() < 0 || (paddings.back() > 0 && (i < 2 || i > 5))) return std::nullopt;
+    const int64_t amount = (*paddings)[i];
+    if (amount < 0 || (amount > 0 && (i < 2 || i > 5))) return std::nullopt;
   }
   return paddings;
 }

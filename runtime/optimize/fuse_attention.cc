@@ -48,15 +48,8 @@ struct Operand {
   bool heads_first = true;
 };
 
-bool IsTranspose(const Node* node, std::vector<int64_t> permutation) {
-  const Tensor* given = node->IsOp("Transpose") ? ConstantValue(node->input(1)) : nullptr;
-  if (given == nullptr || given->num_elements() != 4) return false;
-  for (int i = 0; i < 4; ++i) {
-    const int64_t axis =
-        given->dtype() == DType::kInt32 ? given->flat<int32_t>()[i] : given->flat<int64_t>()[i];
-    if (axis != permutation[i]) return false;
-  }
-  return true;
+bool IsTranspose(const Node* node, const std::vector<int64_t>& permutation) {
+  return node->IsOp("Transpose") && ConstantInts(node->input(1)) == permutation;
 }
 
 // The values whose rank is known to be 4 before the run. Nodes that are added later do not count.

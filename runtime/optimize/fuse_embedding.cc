@@ -24,10 +24,8 @@ std::optional<int64_t> LookedUpColumns(const Node& node) {
   if (index != DType::kInt32 && index != DType::kInt64) return std::nullopt;
   if (node.IsOp("GatherV2")) {
     const auto batch_dims = node.attr<int64_t>("batch_dims");
-    const Tensor* axis = ConstantValue(node.input(2));
-    if (!batch_dims.ok() || *batch_dims != 0 || axis == nullptr || axis->num_elements() != 1 ||
-        (axis->dtype() == DType::kInt32 ? axis->flat<int32_t>()[0] : axis->flat<int64_t>()[0]) !=
-            0) {
+    const auto axis = ConstantInts(node.input(2));
+    if (!batch_dims.ok() || *batch_dims != 0 || axis != std::vector<int64_t>{0}) {
       return std::nullopt;
     }
   }

@@ -40,9 +40,9 @@ std::optional<VectorShape> AsVector(const Endpoint& value) {
 std::optional<int64_t> MeanAxis(const Node& mean) {
   const auto keeps = mean.IsOp("Mean") ? mean.attr<bool>("keep_dims") : absl::StatusOr<bool>(false);
   if (!keeps.ok() || !*keeps) return std::nullopt;
-  const Tensor* axes = ConstantValue(mean.input(1));
-  if (axes == nullptr || axes->num_elements() != 1) return std::nullopt;
-  return axes->dtype() == DType::kInt32 ? axes->flat<int32_t>()[0] : axes->flat<int64_t>()[0];
+  const auto axes = ConstantInts(mean.input(1));
+  if (!axes.has_value() || axes->size() != 1) return std::nullopt;
+  return axes->front();
 }
 
 struct Match {

@@ -14,11 +14,9 @@ namespace tessera {
 namespace {
 
 std::optional<int64_t> LastElement(const Endpoint& vector) {
-  const Tensor* value = ConstantValue(vector);
-  if (value == nullptr || value->num_elements() == 0) return std::nullopt;
-  if (value->dtype() == DType::kInt32) return value->flat<int32_t>().back();
-  if (value->dtype() == DType::kInt64) return value->flat<int64_t>().back();
-  return std::nullopt;
+  const auto elements = ConstantInts(vector);
+  if (!elements.has_value() || elements->empty()) return std::nullopt;
+  return elements->back();
 }
 
 // The last dimension that a shape operand asks for, if that is known before the run.

@@ -12,13 +12,11 @@ bool HasDevice(const Node& node, const std::string& device) {
   return node.device().empty() || device.empty() || node.device() == device;
 }
 
-bool IsIdentityPermutation(const Tensor& permutation) {
-  for (int64_t i = 0; i < permutation.num_elements(); ++i) {
-    const int64_t axis = permutation.dtype() == DType::kInt32 ? permutation.flat<int32_t>()[i]
-                                                              : permutation.flat<int64_t>()[i];
-    if (axis != i) return false;
+bool IsIdentityPermutation(const std::vector<int64_t>& permutation) {
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    if (permutation[i] != static_cast<int64_t>(i)) return false;
   }
-  return permutation.num_elements() > 0;
+  return !permutation.empty();
 }
 
 // Returns how many outputs equal the inputs of the same position; 0 for nodes that do something.
@@ -32,8 +30,8 @@ int NumForwarded(const Node& node) {
   }
   if (node.IsOp("AddN")) return node.num_inputs() == 1 ? 1 : 0;
   if (node.IsOp("Transpose")) {
-    const Tensor* permutation = ConstantValue(node.input(1));
-    return permutation != nullptr && IsIdentityPermutation(*permutation) ? 1 : 0;
+    const auto permutation = ConstantInts(node.input(1));
+    return permutation.has_value() && IsIdentityPermutation(*permutation) ? 1 : 0;
   }
   return 0;
 }

@@ -60,20 +60,6 @@ int64_t Stride(const PartialShape& shape, int axis) {
 
 bool IsMatrixProduct(const Node& node) { return node.IsOp("MatMul") || IsBatchProduct(node); }
 
-std::optional<std::vector<int64_t>> ConstantInts(const Endpoint& value) {
-  const Tensor* const constant = ConstantValue(value);
-  if (constant == nullptr || constant->shape().rank() > 1) return std::nullopt;
-  if (constant->dtype() == DType::kInt32) {
-    const auto ints = constant->flat<int32_t>();
-    return std::vector<int64_t>(ints.begin(), ints.end());
-  }
-  if (constant->dtype() == DType::kInt64) {
-    const auto ints = constant->flat<int64_t>();
-    return std::vector<int64_t>(ints.begin(), ints.end());
-  }
-  return std::nullopt;
-}
-
 OperandAxes SliceRules::OnlyFirst(const Node& node, int axis) const {
   OperandAxes axes(node.num_inputs(), kWhole);
   axes[0] = axis;

@@ -59,7 +59,4 @@ class SliceRules {
 // Returns true for products of matrices.
 bool IsMatrixProduct(const Node& node);
 
-// Returns the elements of a constant of integers, or nullopt.
-std::optional<std::vector<int64_t>> ConstantInts(const Endpoint& value);
-
 }  // namespace tessera
