@@ -19,9 +19,7 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_state.h"
-#include "runtime/checkpoint/object_graph.h"
 #include "runtime/checkpoint/read_tensors.h"
-#include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
 namespace tessera {
 namespace {
@@ -273,20 +271,6 @@ TEST_F(CheckpointSaverTest, ManyTensorsAreReadInTheOrderOfTheirNames) {
   const absl::Status status = ReadTensors(*checkpoint, names).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("absent"));
-}
-
-TEST(ObjectGraphTest, ObjectsAreATree) {
-  const auto text = MakeObjectGraph(
-      {{"m/a/.ATTRIBUTES/VARIABLE_VALUE", "a"}, {"m/x.Sy..z/.ATTRIBUTES/VARIABLE_VALUE", "xyz"}});
-  ASSERT_TRUE(text.ok()) << text.status();
-  tensorflow::TrackableObjectGraph graph;
-  ASSERT_TRUE(graph.ParseFromString(*text));
-  ASSERT_EQ(graph.nodes_size(), 4);
-  EXPECT_EQ(graph.nodes(0).children(0).local_name(), "m");
-  ASSERT_EQ(graph.nodes(1).children_size(), 2);
-  EXPECT_EQ(graph.nodes(1).children(1).local_name(), "x/y.z");
-  EXPECT_EQ(graph.nodes(2).attributes(0).checkpoint_key(), "m/a/.ATTRIBUTES/VARIABLE_VALUE");
-  EXPECT_EQ(MakeObjectGraph({{"m/a", "a"}}).status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

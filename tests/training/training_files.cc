@@ -7,8 +7,7 @@
 //                                                 signatures and collections of a MetaGraphDef
 //   training_files copy SOURCE FOLDER PREFIX      a SavedModel with the values of a checkpoint
 //   training_files events FOLDER IMAGE GRAPH      an event file; IMAGE is a PNG file of 2 x 3
-//   pixels,
-//                                                 GRAPH a GraphDef
+//                                                 pixels, GRAPH a GraphDef
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -24,6 +23,7 @@
 #include "runtime/checkpoint/checkpoint_saver.h"
 #include "runtime/checkpoint/checkpoint_v1.h"
 #include "runtime/checkpoint/object_graph.h"
+#include "runtime/checkpoint/testing/object_graph_maker.h"
 #include "runtime/session/saved_model_writer.h"
 #include "runtime/summary/event_file_writer.h"
 #include "runtime/summary/summary_values.h"

@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/object_graph.h"
+#include "runtime/checkpoint/testing/object_graph_maker.h"
 
 #include <map>
 #include <utility>
