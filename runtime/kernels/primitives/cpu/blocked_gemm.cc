@@ -91,8 +91,8 @@ class RowBlocks {
 absl::StatusOr<Tensor> PackWeights(KernelContext& ctx, const MicroKernel& kernel,
                                    const ScaledWeights& given, gemm::Weights weights,
                                    PackedWeights* packed) {
-  const auto pack = [&](const float* values) -> absl::StatusOr<Tensor> {
-    weights.data = values;
+  const auto pack = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
+    weights.data = values.data<float>();
     const int64_t size = kernel.PackedSize(weights.positions, weights.depth, weights.columns);
     ASSIGN_OR_RETURN(Tensor workspace, Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator()));
     char* const to = reinterpret_cast<char*>(workspace.data<int8_t>());

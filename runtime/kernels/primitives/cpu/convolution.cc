@@ -202,10 +202,10 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
 // The filter in its own layout. A scaled one is a copy that `o.packed` keeps.
 absl::StatusOr<Tensor> ScaledFilter(KernelContext& ctx, const Operands& o) {
   if (o.filter.scale == nullptr) return o.filter.values;
-  const auto copy = [&](const float* values) -> absl::StatusOr<Tensor> {
+  const auto copy = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor result,
                      Tensor::Allocate(DType::kFloat, o.filter.values.shape(), WeightsAllocator()));
-    std::memcpy(result.data<float>(), values, result.size_bytes());
+    std::memcpy(result.data<float>(), values.raw(), result.size_bytes());
     return result;
   };
   return o.packed->Get(ctx, o.filter, {.kind = PackedFormat::Kind::kPlain}, copy);

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
@@ -23,10 +24,20 @@ __m128 SumEach(__m256 a, __m256 b, __m256 c, __m256 d) {
   return _mm_add_ps(_mm256_castps256_ps128(quarters), _mm256_extractf128_ps(quarters, 1));
 }
 
+// Loads eight elements as floats.
+__m256 LoadFloats(const float* from) { return _mm256_loadu_ps(from); }
+__m256 LoadFloats(const uint16_t* from) {
+  const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(numbers), 16));
+}
+
+float FloatOf(float element) { return element; }
+float FloatOf(uint16_t element) { return std::bit_cast<float>(uint32_t{element} << 16); }
+
 // sums[i] += the product of `x` and row i of kRows rows of `y`, both of `count` elements. The order
-// of additions does not depend on kRows.
-template <int kRows>
-void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float* sums) {
+// of additions does not depend on kRows. Elements of type uint16_t are the bits of bfloat16.
+template <int kRows, typename T>
+void Dot(const float* x, const T* y, int64_t y_stride, int64_t count, float* sums) {
   static_assert(kRows == 1 || kRows == 4);
   constexpr int64_t kStep = 16;
   __m256 even[4], odd[4];
@@ -37,9 +48,9 @@ void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float*
     const __m256 x0 = _mm256_loadu_ps(x + k), x1 = _mm256_loadu_ps(x + k + 8);
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const float* const row = y + i * y_stride + k;
-      even[i] = _mm256_fmadd_ps(x0, _mm256_loadu_ps(row), even[i]);
-      odd[i] = _mm256_fmadd_ps(x1, _mm256_loadu_ps(row + 8), odd[i]);
+      const T* const row = y + i * y_stride + k;
+      even[i] = _mm256_fmadd_ps(x0, LoadFloats(row), even[i]);
+      odd[i] = _mm256_fmadd_ps(x1, LoadFloats(row + 8), odd[i]);
     }
   }
 #pragma GCC unroll 4
@@ -48,7 +59,7 @@ void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float*
   _mm_storeu_ps(totals, SumEach(even[0], even[1], even[2], even[3]));
   for (int i = 0; i < kRows; ++i) {
     float rest = 0;
-    for (int64_t j = k; j < count; ++j) rest += x[j] * y[i * y_stride + j];
+    for (int64_t j = k; j < count; ++j) rest += x[j] * FloatOf(y[i * y_stride + j]);
     sums[i] += totals[i] + rest;
   }
 }
@@ -78,12 +89,17 @@ void Activate(const PostOps& post_ops, int64_t count, float* values) {
   }
 }
 
-}  // namespace
+void AddProduct(const GemvRows& rows) {
+  if (HasAvx512()) return avx512::AddProduct(rows);
+  avx2::AddProduct(rows);
+}
+void AddProduct(const GemvRowsOf<uint16_t>& rows) { avx512::AddProduct(rows); }
 
-absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
-                  const PostOps& post_ops, const float* a, const float* b, const float* bias,
-                  float* output) {
-  const double cost = sizeof(float) * static_cast<double>(n) * k / SpeedsForCpu().gemv_bytes;
+template <typename T>
+absl::Status Multiply(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                      const PostOps& post_ops, const float* a, const T* b, const float* bias,
+                      float* output) {
+  const double cost = sizeof(T) * static_cast<double>(n) * k / SpeedsForCpu().gemv_bytes;
   // Each chunk is a range of rows of b in memory. Unless these are the columns of the product, each
   // chunk makes partial sums: the first one in the output, to which the others are added at the
   // end.
@@ -111,15 +127,14 @@ absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool tran
     }
     float* const sums = chunk == 0 ? output : workspace.data<float>() + (chunk - 1) * m * n;
     for (int64_t first = 0; first < n; first += kColumns) {
-      (HasAvx512() ? avx512::AddProduct
-                   : avx2::AddProduct)({.m = m,
-                                        .rows = end - begin,
-                                        .columns = std::min(kColumns, n - first),
-                                        .k = k,
-                                        .n = n,
-                                        .a = a + begin,
-                                        .b = b + begin * n + first,
-                                        .sums = sums + first});
+      AddProduct(GemvRowsOf<T>{.m = m,
+                               .rows = end - begin,
+                               .columns = std::min(kColumns, n - first),
+                               .k = k,
+                               .n = n,
+                               .a = a + begin,
+                               .b = b + begin * n + first,
+                               .sums = sums + first});
     }
     return absl::OkStatus();
   }));
@@ -129,6 +144,21 @@ absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool tran
   }
   Activate(post_ops, m * n, output);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                  const PostOps& post_ops, const float* a, const float* b, const float* bias,
+                  float* output) {
+  return Multiply(ctx, m, n, k, transpose_b, post_ops, a, b, bias, output);
+}
+
+absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                  const PostOps& post_ops, const float* a, const Eigen::bfloat16* b,
+                  const float* bias, float* output) {
+  return Multiply(ctx, m, n, k, transpose_b, post_ops, a, reinterpret_cast<const uint16_t*>(b),
+                  bias, output);
 }
 
 }  // namespace tessera

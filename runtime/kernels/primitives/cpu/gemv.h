@@ -1,6 +1,7 @@
 // Skinny GEMM: a matrix product with up to four rows, whose time is that of reading the matrix.
 #pragma once
 
+#include "Eigen/Core"
 #include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
@@ -16,5 +17,9 @@ inline constexpr int64_t kMaxGemvRows = 4;
 absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
                   const PostOps& post_ops, const float* a, const float* b, const float* bias,
                   float* output);
+// Likewise for a matrix of bfloat16. Needs AVX-512.
+absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                  const PostOps& post_ops, const float* a, const Eigen::bfloat16* b,
+                  const float* bias, float* output);
 
 }  // namespace tessera

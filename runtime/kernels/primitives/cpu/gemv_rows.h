@@ -5,21 +5,25 @@
 
 namespace tessera {
 
-// A product of `m` rows of `a`, k apart, by `rows` rows of `b` and `columns` of its columns.
-struct GemvRows {
+// A product of `m` rows of `a`, k apart, by `rows` rows of `b` and `columns` of its columns. The
+// elements of `b` are of float, or of bfloat16, whose bits are then those of a uint16_t.
+template <typename T>
+struct GemvRowsOf {
   int64_t m = 0, rows = 0, columns = 0;
   int64_t k = 0;  // elements from one row of `a` to the next
   int64_t n = 0;  // elements from one row of `b`, or of `sums`, to the next
   const float* a = nullptr;
-  const float* b = nullptr;
+  const T* b = nullptr;
   float* sums = nullptr;
 };
+using GemvRows = GemvRowsOf<float>;
 
 // Adds the product to m rows of `sums`. The matrix is read once, a few rows side by side.
 // Compiled for AVX-512 (F, BW, DQ and VL), and for what every processor here has.
 namespace avx512 {
 void AddProduct(const GemvRows& rows);
-}
+void AddProduct(const GemvRowsOf<uint16_t>& rows);
+}  // namespace avx512
 namespace avx2 {
 void AddProduct(const GemvRows& rows);
 }

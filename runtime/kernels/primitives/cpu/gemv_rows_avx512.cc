@@ -14,23 +14,38 @@ constexpr int kStrip = 8;
 // Columns of a strip that stay in the first-level cache while several rows are multiplied by them.
 constexpr int64_t kCachedColumns = 512;
 
+// Returns bfloat16 numbers as floats, of which they are the upper halves.
+Vector Widen(__m256i numbers) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
+}
+
+// Loads a vector of the matrix, and one of which only the lanes in `mask` are in memory.
+Vector LoadRow(const float* from) { return Load(from); }
+Vector LoadRow(const uint16_t* from) {
+  return Widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+Vector LoadRow(__mmask16 mask, const float* from) { return _mm512_maskz_loadu_ps(mask, from); }
+Vector LoadRow(__mmask16 mask, const uint16_t* from) {
+  return Widen(_mm256_maskz_loadu_epi16(mask, from));
+}
+
 // sums[j] += factors[0] * b[j] + factors[1] * b[stride + j] + ... for the first `columns` of a
 // vector.
-template <int kRows>
-void AddPart(const Vector (&factors)[kRows], const float* b, int64_t stride, int64_t columns,
+template <int kRows, typename T>
+void AddPart(const Vector (&factors)[kRows], const T* b, int64_t stride, int64_t columns,
              float* sums) {
   const auto mask = static_cast<__mmask16>((1 << columns) - 1);
   __m512 sum = _mm512_maskz_loadu_ps(mask, sums);
 #pragma GCC unroll 8
   for (int row = 0; row < kRows; ++row) {
-    sum = _mm512_fmadd_ps(factors[row], _mm512_maskz_loadu_ps(mask, b + row * stride), sum);
+    sum = _mm512_fmadd_ps(factors[row], LoadRow(mask, b + row * stride), sum);
   }
   _mm512_mask_storeu_ps(sums, mask, sum);
 }
 
 // sums[j] += a[0] * b[j] + a[1] * b[stride + j] + ... for kRows rows of `b`.
-template <int kRows>
-void AddRows(const float* a, const float* b, int64_t stride, int64_t columns, float* sums) {
+template <int kRows, typename T>
+void AddRows(const float* a, const T* b, int64_t stride, int64_t columns, float* sums) {
   Vector factors[kRows];
 #pragma GCC unroll 8
   for (int row = 0; row < kRows; ++row) factors[row] = Vector{} + a[row];
@@ -38,7 +53,7 @@ void AddRows(const float* a, const float* b, int64_t stride, int64_t columns, fl
   for (; j + kLanes <= columns; j += kLanes) {
     Vector sum = Load(sums + j);
 #pragma GCC unroll 8
-    for (int row = 0; row < kRows; ++row) sum += factors[row] * Load(b + row * stride + j);
+    for (int row = 0; row < kRows; ++row) sum += factors[row] * LoadRow(b + row * stride + j);
     Store(sum, sums + j);
   }
   if (j < columns) AddPart(factors, b + j, stride, columns - j, sums + j);
@@ -46,15 +61,16 @@ void AddRows(const float* a, const float* b, int64_t stride, int64_t columns, fl
 
 // Returns the number of columns before the first one whose vectors span no two cache lines in any
 // row. Weights in a mapped file have any alignment, and reading each line twice takes longer.
-int64_t ColumnsBeforeLine(const GemvRows& p) {
+template <typename T>
+int64_t ColumnsBeforeLine(const GemvRowsOf<T>& p) {
   if (p.n % kLanes != 0) return 0;
-  const int64_t misplaced = reinterpret_cast<uintptr_t>(p.b) / sizeof(float) % kLanes;
+  const int64_t misplaced = reinterpret_cast<uintptr_t>(p.b) / sizeof(T) % kLanes;
   return misplaced == 0 ? 0 : std::min<int64_t>(kLanes - misplaced, p.columns);
 }
 
 // Adds the product of kRows rows from row `first` on to all rows of sums.
-template <int kRows>
-void AddStrip(const GemvRows& p, int64_t head, int64_t first) {
+template <int kRows, typename T>
+void AddStrip(const GemvRowsOf<T>& p, int64_t head, int64_t first) {
   const int64_t most = p.m == 1 ? p.columns : kCachedColumns;
   for (int64_t j = 0, columns = 0; j < p.columns; j += columns) {
     columns = std::min(j < head ? head : most, p.columns - j);
@@ -65,14 +81,18 @@ void AddStrip(const GemvRows& p, int64_t head, int64_t first) {
   }
 }
 
-}  // namespace
-
-void AddProduct(const GemvRows& p) {
+template <typename T>
+void AddRowsOf(const GemvRowsOf<T>& p) {
   const int64_t head = ColumnsBeforeLine(p);
   int64_t first = 0;
   for (; first + kStrip <= p.rows; first += kStrip) AddStrip<kStrip>(p, head, first);
   for (; first + 2 <= p.rows; first += 2) AddStrip<2>(p, head, first);
   if (first < p.rows) AddStrip<1>(p, head, first);
 }
+
+}  // namespace
+
+void AddProduct(const GemvRows& p) { AddRowsOf(p); }
+void AddProduct(const GemvRowsOf<uint16_t>& p) { AddRowsOf(p); }
 
 }  // namespace tessera::avx512

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -76,6 +78,42 @@ TEST(GemvTest, SharesTheMatrixOutAndEndsAsAsked) {
     ExpectExact(step, 1, 1000, 2048, transpose_b,
                 {.bias = true, .add = true, .activation = Activation::kRelu});
     ExpectExact(step, 2, 999, 300, transpose_b, {.bias = true, .activation = Activation::kGeluErf});
+  }
+}
+
+TEST(GemvTest, AMatrixOfBfloat16GivesWhatItsFloatsGive) {
+  if (!HasAvx512()) GTEST_SKIP() << "needs AVX-512";
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  StepContext step;
+  step.intra_op_pool = &pool;
+  KernelContext ctx(step, nullptr);
+  for (const bool transpose_b : {false, true}) {
+    for (int64_t m = 1; m <= kMaxGemvRows; ++m) {
+      for (const int64_t n : {1, 15, 16, 17, 600, 4100}) {
+        for (const int64_t k : {1, 3, 17, 70, 300}) {
+          SCOPED_TRACE(testing::Message() << m << " x " << k << " x " << n << ", " << transpose_b);
+          // One element in front: the matrix begins at an odd multiple of two bytes.
+          Tensor narrow = Tensor::Allocate(DType::kBfloat16, {1 + k * n}).value();
+          NarrowFromFloat(RandomTensor({1 + k * n}, 1), &narrow);
+          const Tensor wide = WidenToFloat(narrow, HeapAllocator()).value();
+          const Tensor a = RandomTensor({m, k}, 2);
+          Tensor got = RandomTensor({m, n}, 3), want = got.DeepCopy().value();
+          const PostOps post_ops{.add = true, .activation = Activation::kRelu};
+
+          ASSERT_TRUE(Gemv(ctx, m, n, k, transpose_b, post_ops, a.data<float>(),
+                           narrow.data<Eigen::bfloat16>() + 1, nullptr, got.data<float>())
+                          .ok());
+
+          ASSERT_TRUE(Gemv(ctx, m, n, k, transpose_b, post_ops, a.data<float>(),
+                           wide.data<float>() + 1, nullptr, want.data<float>())
+                          .ok());
+          for (int64_t i = 0; i < m * n; ++i) {
+            ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 4e-6 * std::sqrt(k))
+                << "at " << i;
+          }
+        }
+      }
+    }
   }
 }
 

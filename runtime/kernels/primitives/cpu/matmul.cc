@@ -189,29 +189,59 @@ bool IsWidened(DType dtype) {
   return IsNarrowFloat(dtype) && !(dtype == DType::kBfloat16 && HasAvx512());
 }
 
+// Operands of half or bfloat16 as floats.
+struct WideOperands {
+  Tensor a, bias, output;  // `bias` has no value if there is none
+};
+
+// Widens the operands; of `output` the elements that a product is added to.
+absl::StatusOr<WideOperands> Widen(KernelContext& ctx, const Tensor& a, const Tensor* bias,
+                                   const Tensor& output) {
+  Allocator* const allocator = ctx.host_allocator();
+  WideOperands wide;
+  ASSIGN_OR_RETURN(wide.a, WidenToFloat(a, allocator));
+  ASSIGN_OR_RETURN(wide.output, WidenToFloat(output, allocator));
+  if (bias != nullptr) {
+    ASSIGN_OR_RETURN(wide.bias, WidenToFloat(*bias, allocator));
+  }
+  return wide;
+}
+
 // Multiplies in float by `wide_b`, which PackedWeights may hold, and with plans that are kept
 // unless `plans` is null.
 absl::Status MultiplyWidened(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                              const Tensor& a, const Tensor& wide_b, const Tensor* bias,
                              PackedWeights* packed, Tensor* output, PlanCache<MatMulPlan>* plans) {
-  Allocator* const allocator = ctx.host_allocator();
-  ASSIGN_OR_RETURN(const Tensor wide_a, WidenToFloat(a, allocator));
-  ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
-  Tensor wide_bias;
-  if (bias != nullptr) {
-    ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
-  }
-  RETURN_IF_ERROR(MultiplyFloat(ctx, shape, post_ops, wide_a, wide_b,
-                                bias == nullptr ? nullptr : &wide_bias, packed, &wide_output,
+  ASSIGN_OR_RETURN(WideOperands wide, Widen(ctx, a, bias, *output));
+  RETURN_IF_ERROR(MultiplyFloat(ctx, shape, post_ops, wide.a, wide_b,
+                                bias == nullptr ? nullptr : &wide.bias, packed, &wide.output,
                                 Numerics::kFast, plans));
-  NarrowFromFloat(wide_output, output);
+  NarrowFromFloat(wide.output, output);
+  return absl::OkStatus();
+}
+
+// Multiplies up to kMaxGemvRows rows of bfloat16, which are widened, by a matrix that is read as it
+// is.
+absl::Status MultiplyBfloat16Rows(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
+                                  const Tensor& a, const Tensor& b, const Tensor* bias,
+                                  Tensor* output) {
+  ASSIGN_OR_RETURN(WideOperands wide, Widen(ctx, a, bias, *output));
+  RETURN_IF_ERROR(Gemv(
+      ctx, s.m, s.n, s.k, s.transpose_b, post_ops, wide.a.data<float>(), b.data<Eigen::bfloat16>(),
+      bias == nullptr ? nullptr : wide.bias.data<float>(), wide.output.data<float>()));
+  NarrowFromFloat(wide.output, output);
   return absl::OkStatus();
 }
 
 absl::Status MultiplyNarrow(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+                            const Tensor& a, const Tensor& b, const Tensor* bias,
+                            PackedWeights* packed, Tensor* output) {
   if (!IsWidened(a.dtype())) {
-    return MultiplyBfloat16(ctx, shape, post_ops, a, b, bias, output);
+    if (shape.batch_size() == 1 && shape.m <= kMaxGemvRows && !shape.transpose_a) {
+      return MultiplyBfloat16Rows(ctx, shape, post_ops, a, b, bias, output);
+    }
+    if (shape.batch_size() > 1) packed = nullptr;
+    return MultiplyBfloat16(ctx, shape, post_ops, a, b, bias, packed, output);
   }
   ASSIGN_OR_RETURN(const Tensor wide_b, WidenToFloat(b, ctx.host_allocator()));
   return MultiplyWidened(ctx, shape, post_ops, a, wide_b, bias, nullptr, output, nullptr);
@@ -259,7 +289,8 @@ class CpuMatMul final : public MatMul {
         return MultiplyWidened(ctx, shape, post_ops, a, wide_weights_, inputs.bias, &wide_packed_,
                                output, &plans_);
       }
-      return MultiplyNarrow(ctx, shape, post_ops, a, b, inputs.bias, output);
+      return MultiplyNarrow(ctx, shape, post_ops, a, b, inputs.bias, weights_.UseFor(ctx, b),
+                            output);
     }
     if (TakesLoops(shape, a.dtype(), numerics_)) {
       return MultiplyByLoops(ctx, shape, post_ops, a, b, inputs.bias, output);

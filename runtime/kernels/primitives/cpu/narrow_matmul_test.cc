@@ -21,8 +21,10 @@ Tensor Widen(const Tensor& narrow) { return WidenToFloat(narrow, HeapAllocator()
 
 class NarrowMatMulTest : public ::testing::TestWithParam<DType> {
  protected:
-  // Multiplies `rows` rows by `b`, and expects sums that are rounded once.
-  void ExpectProduct(MatMul& product, int64_t rows, bool transpose_b, const Tensor& b) {
+  // Multiplies `rows` rows by `b`, and expects sums that are rounded once. Input 1 of the kernel is
+  // `weights`.
+  void ExpectProduct(MatMul& product, int64_t rows, bool transpose_b, const Tensor& weights,
+                     const Tensor& b) {
     SCOPED_TRACE(testing::Message() << rows << " rows, " << transpose_b);
     const int64_t n = b.dim(transpose_b ? 0 : 1), k = b.dim(transpose_b ? 1 : 0);
     const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
@@ -32,8 +34,13 @@ class NarrowMatMulTest : public ::testing::TestWithParam<DType> {
     const std::vector<double> want = ReferenceMatMul(rows, n, k, transpose_b, post_ops, Widen(a),
                                                      Widen(b), Widen(bias), Widen(addend));
     Tensor output = addend.DeepCopy().value();
+    Value inputs[] = {{.tensor = a}, {.tensor = weights}};
+    const KernelContext::InputSlot slots[] = {{.index = 0, .last_use = 0},
+                                              {.index = 1, .last_use = 0}};
     StepContext step;
+    step.intra_op_pool = &pool_;
     KernelContext ctx(step, nullptr);
+    ctx.Bind(inputs, slots, nullptr, {});
 
     ASSERT_TRUE(product
                     .Run(ctx, {.m = rows, .n = n, .k = k, .transpose_b = transpose_b}, post_ops, a,
@@ -46,6 +53,8 @@ class NarrowMatMulTest : public ::testing::TestWithParam<DType> {
       ASSERT_NEAR(got.data<float>()[i], want[i], ulp * std::abs(want[i]) + 1e-4) << "at " << i;
     }
   }
+
+  ThreadPool pool_{{.name = "test", .num_threads = 3}};
 };
 
 TEST_P(NarrowMatMulTest, ConstantWeightsMultiplyAnyNumberOfRows) {
@@ -59,11 +68,15 @@ TEST_P(NarrowMatMulTest, ConstantWeightsMultiplyAnyNumberOfRows) {
     const auto product = (*PrimitiveImplementations<MatMul>::Find(kCpu))(build, 1);
     ASSERT_TRUE(product->Prepare({}, transpose_b, WeightUse::kOnceARun).ok());
 
-    for (const int64_t rows : {1, 3, 40, 1}) ExpectProduct(*product, rows, transpose_b, weights);
+    for (const int64_t rows : {1, 3, 40, 200, 1}) {
+      ExpectProduct(*product, rows, transpose_b, weights, weights);
+    }
 
     // Weights that the kernel derives from the constant have other values.
-    ExpectProduct(*product, 3, transpose_b, RandomNarrow(GetParam(), shape, 5));
-    ExpectProduct(*product, 3, transpose_b, weights);
+    for (const int64_t rows : {3, 40, 200}) {
+      ExpectProduct(*product, rows, transpose_b, weights, RandomNarrow(GetParam(), shape, 5));
+      ExpectProduct(*product, rows, transpose_b, weights, weights);
+    }
   }
 }
 

@@ -72,20 +72,24 @@ memory::desc Bfloat16Layout(int64_t rows, int64_t columns, int64_t step, bool tr
 // The product of `rows` of the rows of one matrix.
 absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(const MatMulShape& s,
                                                                           int64_t rows,
-                                                                          const PostOps& post_ops) {
+                                                                          const PostOps& post_ops,
+                                                                          bool packs_b) {
   static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
   const onednn::OneThread one_thread;
   onednn::Key key;
-  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b).Add(rows);
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b).Add(rows).Add(packs_b);
   return products->Get(onednn::AddTo(std::move(key), post_ops), [&] {
     const memory::desc a = Bfloat16Layout(rows, s.k, s.transpose_a ? s.m : s.k, s.transpose_a);
-    const memory::desc b = Bfloat16Layout(s.k, s.n, s.transpose_b ? s.k : s.n, s.transpose_b);
+    const memory::desc plain_b = Bfloat16Layout(s.k, s.n, s.transpose_b ? s.k : s.n, s.transpose_b);
+    const memory::desc b =
+        packs_b ? memory::desc(plain_b.dims(), memory::data_type::bf16, memory::format_tag::any)
+                : plain_b;
     const memory::desc out = Bfloat16Layout(rows, s.n, s.n, false);
     const dnnl::matmul::desc desc =
         post_ops.bias ? dnnl::matmul::desc(a, b, Bfloat16Layout(1, s.n, s.n, false), out)
                       : dnnl::matmul::desc(a, b, out);
     return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
-                                             b);
+                                             plain_b);
   });
 }
 
@@ -149,23 +153,27 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
 
 absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
                               const Tensor& a, const Tensor& b, const Tensor* bias,
-                              Tensor* output) {
+                              PackedWeights* packed, Tensor* output) {
   const double nanoseconds = 2.0 * s.m * s.n * s.k / SpeedsForCpu().fma_flops;
   const int64_t products = s.batch_size();
-  const int64_t parts = products > 1 ? 1 : NumChunks(ctx, s.m, nanoseconds);
+  int64_t parts = products > 1 ? 1 : NumChunks(ctx, s.m, nanoseconds);
+  if (packed == nullptr) parts = std::min<int64_t>(parts, NumThreads(ctx));
   const int64_t rows = (s.m + parts - 1) / parts, chunks = (s.m + rows - 1) / rows;
-  ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(s, rows, post_ops));
-  ASSIGN_OR_RETURN(const auto last, Bfloat16ProductFor(s, s.m - (chunks - 1) * rows, post_ops));
+  ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(s, rows, post_ops, packed != nullptr));
+  ASSIGN_OR_RETURN(const auto last,
+                   Bfloat16ProductFor(s, s.m - (chunks - 1) * rows, post_ops, packed != nullptr));
   const auto* const a_data = a.data<Eigen::bfloat16>();
   const auto* const b_data = b.data<Eigen::bfloat16>();
   auto* const out = output->data<Eigen::bfloat16>();
   return ForEachChunk(ctx, products * chunks, nanoseconds / chunks, [&](int64_t item) {
     const int64_t i = item / chunks, first = item % chunks * rows;
     const auto [a_at, b_at] = MatrixOffsets(s, i);
-    return onednn::RunProduct(ctx, first + rows >= s.m ? *last : *product,
-                              a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k),
-                              b_data + b_at * s.k * s.n, bias == nullptr ? nullptr : bias->raw(),
-                              out + (i * s.m + first) * s.n);
+    const onednn::Product& part = first + rows >= s.m ? *last : *product;
+    const auto* const from = a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k);
+    const void* const biases = bias == nullptr ? nullptr : bias->raw();
+    auto* const to = out + (i * s.m + first) * s.n;
+    if (packed != nullptr) return onednn::RunProduct(ctx, part, from, b, packed, biases, to);
+    return onednn::RunProduct(ctx, part, from, b_data + b_at * s.k * s.n, biases, to);
   });
 }
 

@@ -39,8 +39,10 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
                             const Tensor& b, const float* bias, PackedWeights* packed, float* out);
 
 // Computes products of bfloat16, whose sums are of float and rounded once. `bias` is null unless
-// post_ops.bias. Needs AVX-512. Errors: as above.
+// post_ops.bias. `packed` keeps the right-hand side in the format that oneDNN wants; null: each
+// chunk packs it. Needs AVX-512. Errors: as above.
 absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
-                              const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
+                              const Tensor& a, const Tensor& b, const Tensor* bias,
+                              PackedWeights* packed, Tensor* output);
 
 }  // namespace tessera

@@ -36,9 +36,9 @@ absl::Status OnThisThread(const Run& run) {
 
 }  // namespace
 
-absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
-                        const ScaledWeights& weights, PackedWeights* packed, const float* bias,
-                        float* output) {
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
+                        const ScaledWeights& weights, PackedWeights* packed, const void* bias,
+                        void* output) {
   return OnThisThread([&]() -> absl::Status {
     ASSIGN_OR_RETURN(const Weights held, WeightsInLayout(ctx, weights, product.weights, packed));
     return Execute(ctx, product, source, held.data, bias, output);

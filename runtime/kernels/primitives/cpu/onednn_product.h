@@ -37,9 +37,9 @@ std::shared_ptr<const Product> MakeProduct(const typename Primitive::primitive_d
 // Computes a product on the calling thread alone. The weights are `weights`, in the format that
 // `packed` keeps. `bias` is null if the primitive adds none. Errors: RESOURCE_EXHAUSTED for scratch
 // memory.
-absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
-                        const ScaledWeights& weights, PackedWeights* packed, const float* bias,
-                        float* output);
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
+                        const ScaledWeights& weights, PackedWeights* packed, const void* bias,
+                        void* output);
 
 // Likewise with weights in the layout that the primitive wants. Elements have the types of its
 // layouts.

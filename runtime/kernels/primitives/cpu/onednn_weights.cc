@@ -38,11 +38,11 @@ absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights&
   if (layout.is_plain() && weights.scale == nullptr) {
     return Weights{weights.values.raw(), weights.values};
   }
-  const auto reorder = [&](const float* values) -> absl::StatusOr<Tensor> {
+  const auto reorder = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
     const auto size = static_cast<int64_t>(layout.wanted().get_size());
     ASSIGN_OR_RETURN(Tensor storage, Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator()));
     Arguments arguments;
-    arguments.Add(DNNL_ARG_FROM, layout.plain(), values);
+    arguments.Add(DNNL_ARG_FROM, layout.plain(), values.raw());
     arguments.Add(DNNL_ARG_TO, layout.wanted(), storage.raw());
     arguments.Execute(layout.reorder());
     return storage;

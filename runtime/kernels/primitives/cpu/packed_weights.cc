@@ -75,12 +75,12 @@ void PackedWeights::Insert(Entry entry) {
 
 absl::StatusOr<Tensor> PackedWeights::Get(
     KernelContext& ctx, const ScaledWeights& weights, const PackedFormat& format,
-    absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack) {
+    absl::FunctionRef<absl::StatusOr<Tensor>(const Tensor& values)> pack) {
   absl::MutexLock lock(&mu_);
   Hold(weights);
   if (const Tensor* const packed = Find(format)) return *packed;
   ASSIGN_OR_RETURN(const Tensor values, ApplyScale(ctx, weights, ctx.host_allocator()));
-  ASSIGN_OR_RETURN(const Tensor packed, pack(values.data<float>()));
+  ASSIGN_OR_RETURN(const Tensor packed, pack(values));
   Insert({format, packed});
   if (packed.num_elements() > 0) {
     if (format.kind == Kind::kPanels) {

@@ -63,7 +63,7 @@ class PackedWeights {
   // none yet. `values` need not outlive the call. Errors: RESOURCE_EXHAUSTED; those of `pack`.
   absl::StatusOr<Tensor> Get(KernelContext& ctx, const ScaledWeights& weights,
                              const PackedFormat& format,
-                             absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack);
+                             absl::FunctionRef<absl::StatusOr<Tensor>(const Tensor& values)> pack);
 
   // Likewise for a format that is made from another one, and not from the values.
   absl::StatusOr<Tensor> GetDerived(const ScaledWeights& weights, const PackedFormat& format,

@@ -255,7 +255,7 @@ class WeightsInput {
     ctx.Bind(&value, {&slot, 1}, nullptr, {});
     PackedWeights* const packed = weights_.UseFor(ctx);
     if (packed == nullptr) return false;
-    const auto copy = [&](const float*) { return weights.DeepCopy(); };
+    const auto copy = [&](const Tensor&) { return weights.DeepCopy(); };
     const Tensor format = *packed->Get(ctx, weights, {.kind = PackedFormat::Kind::kPanels}, copy);
     EXPECT_TRUE(IsSame(format, weights)) << "packed from other weights";
     return true;

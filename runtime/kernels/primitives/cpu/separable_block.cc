@@ -66,7 +66,8 @@ absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer
                                  PackedWeights* packed, int64_t depth, const Panels& panels) {
   PackedLayer result{.panels = panels, .depth = depth};
   const int64_t size = panels.size;
-  const auto pack = [&](const float* from) -> absl::StatusOr<Tensor> {
+  const auto pack = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
+    const float* const from = values.data<float>();
     ASSIGN_OR_RETURN(Tensor workspace,
                      ctx.AllocateZeros(DType::kFloat, {panels.count, depth, size}));
     float* to = workspace.data<float>();

@@ -157,7 +157,7 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const WinogradTiling& til
                                    const ScaledWeights& filter, PackedWeights* packed) {
   const int64_t in = tiling.shape.in_channels, out = tiling.shape.out_channels;
   const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
-  const auto transform = [&](const float* values) -> absl::StatusOr<Tensor> {
+  const auto transform = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
     const int64_t size = kernel.PackedSize(1, in, out);
     ASSIGN_OR_RETURN(Tensor workspace,
                      Tensor::Allocate(DType::kInt8, {tiling.points() * size}, WeightsAllocator()));
@@ -167,7 +167,7 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const WinogradTiling& til
       const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
       PopulatePages(to + begin * size, (end - begin) * size);
       for (int64_t point = begin; point < end; ++point) {
-        TransformsOf(tiling).filter(values, point, in, out, matrix.get());
+        TransformsOf(tiling).filter(values.data<float>(), point, in, out, matrix.get());
         const gemm::Weights weights{
             .data = matrix.get(), .depth = in, .columns = out, .row_stride = out};
         if (!kernel.Pack(weights, 0, gemm::Blocks(out), to + point * size)) is_finite = false;
