@@ -257,9 +257,10 @@ class MatrixBandPartKernel : public OpKernel {
  public:
   explicit MatrixBandPartKernel(const KernelBuild& build) : keep_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(CheckMatrices(ctx.input(0)));
-    const Shape& shape = ctx.input(0).shape();
-    const int64_t rows = shape.dim(shape.rank() - 2), columns = shape.dim(shape.rank() - 1);
+    const Tensor& matrices = ctx.input(0);
+    RETURN_IF_ERROR(CheckMatrices(matrices));
+    const int64_t rows = matrices.dim(matrices.rank() - 2);
+    const int64_t columns = matrices.dim(matrices.rank() - 1);
     ASSIGN_OR_RETURN(int64_t lower, ReadIndexScalar(ctx.input(1), "num_lower"));
     ASSIGN_OR_RETURN(int64_t upper, ReadIndexScalar(ctx.input(2), "num_upper"));
     if (lower > rows || upper > columns) {
@@ -269,12 +270,9 @@ class MatrixBandPartKernel : public OpKernel {
     }
     if (lower < 0) lower = rows;
     if (upper < 0) upper = columns;
-    Tensor output = ctx.TakeInput(0);
-    RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    RETURN_IF_ERROR(
-        keep_(ctx, {.rows = rows, .columns = columns, .lower = lower, .upper = upper}, &output));
-    ctx.set_output(0, std::move(output));
-    return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.ForwardOrAllocateOutput({0}, 0, matrices.shape()));
+    return keep_(ctx, {.rows = rows, .columns = columns, .lower = lower, .upper = upper},
+                 matrices.has_value() ? matrices : *output, output);
   }
 
  private:

@@ -15,8 +15,10 @@ struct BandPart {
     int64_t rows = 0, columns = 0;
     int64_t lower = 0, upper = 0;
   };
-  // Makes all elements zero that lie outside of the band.
-  using Function = absl::Status(KernelContext& ctx, const Geometry& geometry, Tensor* matrices);
+  // Sets `output` to the elements of `matrices` inside of the band, and to zero outside of it.
+  // `output` may be `matrices` itself.
+  using Function = absl::Status(KernelContext& ctx, const Geometry& geometry,
+                                const Tensor& matrices, Tensor* output);
 };
 
 }  // namespace tessera

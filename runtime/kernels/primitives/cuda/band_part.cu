@@ -8,18 +8,20 @@ namespace tessera::cuda {
 namespace {
 
 template <typename T>
-__global__ void ZeroOutside(int64_t count, BandPart::Geometry g, T* matrices) {
+__global__ void KeepBand(int64_t count, BandPart::Geometry g, const T* matrices, T* output) {
   for (int64_t i = FirstItem(); i < count; i += ItemStep()) {
     const Quotient row = DivideIndex(i, g.columns);
     const int64_t diagonal = row.remainder - DivideIndex(row.quotient, g.rows).remainder;
-    if (diagonal < -g.lower || diagonal > g.upper) matrices[i] = T{};
+    output[i] = diagonal < -g.lower || diagonal > g.upper ? T{} : matrices[i];
   }
 }
 
-absl::Status RunBandPart(KernelContext& ctx, const BandPart::Geometry& geometry, Tensor* matrices) {
-  const int64_t count = matrices->num_elements();
-  return VisitBySize(ElementSize(*matrices), [&]<typename T>() {
-    return LaunchItems(ctx, count, ZeroOutside<T>, count, geometry, DataOf<T>(*matrices));
+absl::Status RunBandPart(KernelContext& ctx, const BandPart::Geometry& geometry,
+                         const Tensor& matrices, Tensor* output) {
+  const int64_t count = matrices.num_elements();
+  return VisitBySize(ElementSize(matrices), [&]<typename T>() {
+    return LaunchItems(ctx, count, KeepBand<T>, count, geometry, DataOf<T>(matrices),
+                       DataOf<T>(*output));
   });
 }
 REGISTER_CUDA_PRIMITIVE(BandPart, RunBandPart);

@@ -164,8 +164,13 @@ TEST_F(ImagePrimitivesTest, KeepsBandsOfMatrices) {
        {BandPart::Geometry{40, 30, 2, 5}, BandPart::Geometry{40, 30, 0, 0},
         BandPart::Geometry{1, 30, 1, 7}, BandPart::Geometry{40, 1, 40, 1}}) {
     const Tensor given = Floats({3, g.rows, g.columns});
-    Tensor kept[2] = {Copy(given), Copy(given)};
-    OnBoth<BandPart>([&](auto* run, int device) { return run(ctx_, g, &kept[device]); });
+    Tensor kept[2] = {Empty(DType::kFloat, given.shape()), Copy(given)};
+    OnBoth<BandPart>([&](auto* run, int device) { return run(ctx_, g, given, &kept[device]); });
+    ExpectSameBytes(kept[0], kept[1]);
+    OnBoth<BandPart>([&](auto* run, int device) {  // in place
+      if (device == 0) kept[device] = Copy(given);
+      return run(ctx_, g, kept[device], &kept[device]);
+    });
     ExpectSameBytes(kept[0], kept[1]);
   }
 }
