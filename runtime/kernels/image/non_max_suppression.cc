@@ -14,6 +14,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/box_selection.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/selected_boxes.h"
 
 namespace tessera {
 namespace {
@@ -215,10 +216,19 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out_scores, ctx.AllocateOutput(1, shape));
     ASSIGN_OR_RETURN(Tensor * out_classes, ctx.AllocateOutput(2, shape));
     ASSIGN_OR_RETURN(Tensor * out_valid, ctx.AllocateOutput(3, Shape{batch}));
-    const double cost = 20.0 * static_cast<double>(boxes.dim(1) * classes);
-    ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
+    // Of each image, for each class, the boxes that were selected.
+    std::vector<std::vector<Detection>> selected(scores.num_elements() == 0 ? 0 : batch * classes);
+    const double cost = 20.0 * static_cast<double>(boxes.dim(1));
+    ctx.ParallelFor(static_cast<int64_t>(selected.size()), cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        selected[i] = Select(boxes, scores, i / classes, i % classes, per_class, t);
+      }
+    });
+    ctx.ParallelFor(batch, 20.0 * static_cast<double>(classes), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
-        const std::vector<Detection> best = Best(boxes, scores, b, per_class, total, t);
+        std::vector<Detection> best;
+        if (!selected.empty())
+          best = Best(absl::MakeSpan(selected).subspan(b * classes, classes), total);
         out_valid->data<int32_t>()[b] = static_cast<int32_t>(best.size());
         for (int64_t i = 0; i < total; ++i) {
           const bool valid = i < static_cast<int64_t>(best.size());
@@ -255,23 +265,32 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
            ((image * boxes.dim(1) + box) * sets + (sets > 1 ? class_index : 0)) * 4;
   }
 
-  static std::vector<Detection> Best(const Tensor& boxes, const Tensor& scores, int64_t image,
-                                     int64_t per_class, int64_t total,
-                                     const BoxThresholds<float>& thresholds) {
-    if (scores.num_elements() == 0) return {};
+  // The boxes of one class that are selected in one image.
+  static std::vector<Detection> Select(const Tensor& boxes, const Tensor& scores, int64_t image,
+                                       int64_t class_index, int64_t per_class,
+                                       const BoxThresholds<float>& thresholds) {
     const int64_t count = boxes.dim(1), classes = scores.dim(2);
-    std::vector<Detection> all;
     std::vector<float> of_class(count);
-    for (int32_t c = 0; c < classes; ++c) {
-      for (int64_t i = 0; i < count; ++i) {
-        of_class[i] = scores.data<float>()[(image * count + i) * classes + c];
-      }
-      const BoxSelection<float> chosen =
-          SelectBoxes<float>(of_class, per_class, thresholds, [&](int32_t a, int32_t b) {
-            return IntersectionOverUnion(BoxOf(boxes, image, a, c), BoxOf(boxes, image, b, c));
-          });
-      for (int32_t box : chosen.boxes) all.push_back({of_class[box], box, c});
+    for (int64_t i = 0; i < count; ++i) {
+      of_class[i] = scores.data<float>()[(image * count + i) * classes + class_index];
     }
+    const auto box = [&](int32_t i) { return BoxOf(boxes, image, i, class_index); };
+    SelectedFloatBoxes selected(box(0), boxes.dim(2) * 4, thresholds.overlap);
+    const BoxSelection<float> selection = SelectBoxes<float>(
+        of_class, per_class, thresholds,
+        [&](int32_t a, int32_t b) { return IntersectionOverUnion(box(a), box(b)); }, &selected);
+    std::vector<Detection> detections;
+    for (const int32_t i : selection.boxes) {
+      detections.push_back({of_class[i], i, static_cast<int32_t>(class_index)});
+    }
+    return detections;
+  }
+
+  // The `total` best of those of all classes.
+  static std::vector<Detection> Best(absl::Span<const std::vector<Detection>> of_classes,
+                                     int64_t total) {
+    std::vector<Detection> all;
+    for (const auto& of_class : of_classes) all.insert(all.end(), of_class.begin(), of_class.end());
     std::stable_sort(all.begin(), all.end(),
                      [](const Detection& a, const Detection& b) { return a.score > b.score; });
     if (static_cast<int64_t>(all.size()) > total) all.resize(total);

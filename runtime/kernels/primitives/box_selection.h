@@ -57,12 +57,24 @@ struct BoxSelection {
   std::vector<T> scores;
 };
 
+// The boxes that were selected, with which others are compared.
+class SelectedBoxes {
+ public:
+  // Whether the overlap with any of them is above the threshold. kUnknown: one is no number.
+  enum class Overlap { kNone, kSome, kUnknown };
+
+  virtual ~SelectedBoxes() = default;
+  virtual void Add(int32_t box) = 0;
+  virtual Overlap Compare(int32_t box) const = 0;
+};
+
 // Selects at most `max_selected` boxes, as runtime/kernels/primitives/non_max_suppression.h says.
-// `overlap_of` gives that of two boxes by index.
+// `overlap_of` gives that of two boxes by index. `selected`, which may be null, spares its calls.
 template <typename T>
 BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
                             const BoxThresholds<T>& t,
-                            absl::FunctionRef<T(int32_t, int32_t)> overlap_of) {
+                            absl::FunctionRef<T(int32_t, int32_t)> overlap_of,
+                            SelectedBoxes* selected = nullptr) {
   std::vector<BoxCandidate<T>> candidates;
   candidates.reserve(scores.size());
   for (size_t i = 0; i < scores.size(); ++i) {
@@ -70,14 +82,18 @@ BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
   }
   std::priority_queue queue(IsWorseCandidate<T>(), std::move(candidates));
   const bool soft = t.soft_sigma > T(0);
+  if (soft) selected = nullptr;  // each overlap counts
   const T scale = soft ? static_cast<T>(-0.5) / t.soft_sigma : T(0);
   BoxSelection<T> selection;
   while (static_cast<int64_t>(selection.boxes.size()) < max_selected && !queue.empty()) {
     BoxCandidate<T> next = queue.top();
     queue.pop();
     const T original = next.score;
-    bool dropped = false;
+    auto overlap_with_any = SelectedBoxes::Overlap::kUnknown;
+    if (selected != nullptr) overlap_with_any = selected->Compare(next.box);
+    bool dropped = overlap_with_any == SelectedBoxes::Overlap::kSome;
     const auto count = static_cast<int32_t>(selection.boxes.size());
+    if (overlap_with_any != SelectedBoxes::Overlap::kUnknown) next.first_unseen = count;
     for (int32_t j = count - 1; j >= next.first_unseen; --j) {
       const T overlap = overlap_of(next.box, selection.boxes[j]);
       if (!soft && overlap > t.overlap) {
@@ -93,6 +109,7 @@ BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
     if (next.score == original) {
       selection.boxes.push_back(next.box);
       selection.scores.push_back(next.score);
+      if (selected != nullptr) selected->Add(next.box);
     } else if (next.score > t.score) {
       queue.push(next);  // others may be better by now
     }

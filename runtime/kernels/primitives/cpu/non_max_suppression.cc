@@ -1,12 +1,15 @@
 #include "runtime/kernels/primitives/non_max_suppression.h"
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/box_selection.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/selected_boxes.h"
 
 namespace tessera {
 namespace {
@@ -26,14 +29,20 @@ void SelectOf(const NonMaxSuppression::Options& options, const Tensor& boxes, co
                                     static_cast<T>(options.soft_sigma)};
   const T* const data = boxes.data<T>();
   const int64_t columns = boxes.dim(1);
-  const BoxSelection<T> selected = SelectBoxes<T>(
-      scores.flat<T>(), indices->num_elements(), thresholds, [&](int32_t a, int32_t b) {
+  std::optional<SelectedFloatBoxes> selected;
+  if constexpr (std::is_same_v<T, float>) {
+    if (!options.from_overlaps) selected.emplace(data, columns, thresholds.overlap);
+  }
+  const BoxSelection<T> selection = SelectBoxes<T>(
+      scores.flat<T>(), indices->num_elements(), thresholds,
+      [&](int32_t a, int32_t b) {
         return options.from_overlaps ? data[a * columns + b]
                                      : IntersectionOverUnion(data + a * 4, data + b * 4);
-      });
-  CopyPadded(selected.boxes, indices);
-  if (selected_scores != nullptr) CopyPadded(selected.scores, selected_scores);
-  *count->data<int32_t>() = static_cast<int32_t>(selected.boxes.size());
+      },
+      selected.has_value() ? &*selected : nullptr);
+  CopyPadded(selection.boxes, indices);
+  if (selected_scores != nullptr) CopyPadded(selection.scores, selected_scores);
+  *count->data<int32_t>() = static_cast<int32_t>(selection.boxes.size());
 }
 
 absl::Status RunNonMaxSuppression(KernelContext& /*ctx*/, const NonMaxSuppression::Options& options,
