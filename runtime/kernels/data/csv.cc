@@ -21,7 +21,7 @@ struct CsvFormat {
 };
 
 template <typename T>
-absl::StatusOr<Tensor> FieldAs(const std::string& text) {
+absl::StatusOr<Tensor> FieldAs(absl::string_view text) {
   T value;
   if (!ParseCsvField(text, &value)) {
     return absl::InvalidArgumentError(
@@ -30,7 +30,7 @@ absl::StatusOr<Tensor> FieldAs(const std::string& text) {
   return Tensor::Scalar(std::move(value));
 }
 
-absl::StatusOr<Tensor> ParseField(DType dtype, const std::string& text) {
+absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text) {
   switch (dtype) {
     case DType::kInt32:
       return FieldAs<int32_t>(text);
@@ -61,10 +61,10 @@ class CsvRecords final : public FileElements {
       ASSIGN_OR_RETURN(const bool more, ReadRecordText());
       if (!more) return false;
     } while (record_.empty());
-    std::vector<std::string> fields;
+    CsvFields fields;
     RETURN_IF_ERROR(splitter_.Split(record_, format_.columns, &fields));
     for (auto column = format_.excluded.rbegin(); column != format_.excluded.rend(); ++column) {
-      if (*column < static_cast<int64_t>(fields.size())) fields.erase(fields.begin() + *column);
+      if (*column < static_cast<int64_t>(fields.size())) fields.Erase(*column);
     }
     if (fields.size() != format_.defaults.size()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -94,7 +94,7 @@ class CsvRecords final : public FileElements {
     return true;
   }
 
-  absl::StatusOr<Tensor> Field(size_t i, const std::string& text) const {
+  absl::StatusOr<Tensor> Field(size_t i, absl::string_view text) const {
     const Tensor& fallback = format_.defaults[i];
     if (!text.empty() && text != format_.na_value) {
       absl::StatusOr<Tensor> field = ParseField(fallback.dtype(), text);

@@ -36,11 +36,11 @@ class DecodeCsvKernel : public OpKernel {
       }
       RETURN_IF_ERROR(ctx.AllocateOutput(static_cast<int>(f), records.shape()).status());
     }
-    std::vector<std::string> fields;
+    CsvFields fields;
     const auto lines = records.flat<std::string>();
     for (size_t r = 0; r < lines.size(); ++r) {
-      RETURN_IF_ERROR(
-          Annotate(splitter_.Split(lines[r], columns_, &fields), absl::StrCat("record ", r, ": ")));
+      const absl::Status split = splitter_.Split(lines[r], columns_, &fields);
+      if (!split.ok()) return Annotate(split, absl::StrCat("record ", r, ": "));
       if (fields.size() != fields_wanted) {
         return absl::InvalidArgumentError(absl::StrCat(
             "record ", r, " has ", fields.size(), " fields, ", fields_wanted, " are expected"));
@@ -53,7 +53,7 @@ class DecodeCsvKernel : public OpKernel {
   }
 
  private:
-  absl::Status SetField(KernelContext& ctx, int f, int64_t r, const std::string& text) const {
+  absl::Status SetField(KernelContext& ctx, int f, int64_t r, absl::string_view text) const {
     switch (ctx.output_type(f)) {
       case DType::kFloat:
         return Set<float>(ctx, f, r, text);
@@ -68,8 +68,8 @@ class DecodeCsvKernel : public OpKernel {
     }
   }
   template <typename T>
-  absl::Status Set(KernelContext& ctx, int f, int64_t r, const std::string& text) const {
-    T& value = ctx.output(f).flat<T>()[r];
+  absl::Status Set(KernelContext& ctx, int f, int64_t r, absl::string_view text) const {
+    T& value = ctx.output(f).data<T>()[r];
     if (text.empty() || text == na_value_) {
       const Tensor& fallback = ctx.input(f + 1);
       if (fallback.num_elements() == 0) {
