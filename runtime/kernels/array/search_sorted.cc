@@ -1,4 +1,6 @@
 // Where values would stand in sorted rows: LowerBound, UpperBound.
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -12,18 +14,23 @@ namespace {
 
 // How many elements of a sorted row are below `value`, or, for kUpper, not above it. The search
 // looks at the middle of what is left, as TensorFlow's does, so that rows that are not sorted give
-// the same numbers, and selects the half without a branch: half of them would be mispredicted.
+// the same numbers, and selects the half by arithmetic: half of the branches would be mispredicted.
+// So would be the end of a search that stops when nothing is left, which takes a step more for some
+// values than for others. All but the last of std::bit_width(columns) steps have something left.
 template <bool kUpper, typename T>
-int64_t CountBefore(const T* row, int64_t columns, T value) {
+int64_t CountBefore(const T* row, int64_t columns, int steps, T value) {
+  const auto is_before = [value](T element) {
+    return int64_t{kUpper ? !(value < element) : element < value};
+  };
   int64_t first = 0;
-  while (columns > 0) {
+  for (int step = 1; step < steps; ++step) {
     const int64_t half = columns / 2;
-    const T middle = row[first + half];
-    const bool is_before = kUpper ? !(value < middle) : middle < value;
-    first += is_before ? half + 1 : 0;
-    columns = is_before ? columns - half - 1 : half;
+    const int64_t is_right = is_before(row[first + half]);
+    first += -is_right & (half + 1);
+    columns = half - (is_right & ~columns);  // of an even number, one less is on the right
   }
-  return first;
+  // One element is left or none, behind which there may be no memory.
+  return first + (columns & is_before(row[first - 1 + columns]));
 }
 
 // Errors: INVALID_ARGUMENT unless both inputs are matrices of as many rows, or for rows too long
@@ -50,11 +57,19 @@ class SearchSortedKernel : public OpKernel {
     }
     return VisitRealType(values.dtype(), [&]<typename T>() {
       VisitIndexType(out->dtype(), [&]<typename I>() {
+        if (columns == 0) {
+          std::fill_n(out->data<I>(), out->num_elements(), I{0});
+          return;
+        }
+        const int steps = std::bit_width(static_cast<uint64_t>(columns));
         ctx.ParallelFor(values.num_elements(), 10, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const T* const row = sorted.data<T>() + i / wanted * columns;
-            out->data<I>()[i] =
-                static_cast<I>(CountBefore<kUpper>(row, columns, values.data<T>()[i]));
+          for (int64_t i = begin; i < end;) {
+            const int64_t r = i / wanted;
+            const T* const row = sorted.data<T>() + r * columns;
+            for (const int64_t stop = std::min(end, (r + 1) * wanted); i < stop; ++i) {
+              out->data<I>()[i] =
+                  static_cast<I>(CountBefore<kUpper>(row, columns, steps, values.data<T>()[i]));
+            }
           }
         });
       });
