@@ -11,8 +11,17 @@
 namespace tessera {
 namespace {
 
-// Output 0: the rows of input 0 in random order. Each place in turn gets one of the rows that are
-// left, by a random number modulo their count.
+// Puts elements in random order. Each place in turn gets one of those that are left, by a random
+// number modulo their count.
+template <typename T>
+void ShuffleInPlace(const Philox& generator, T* elements, int64_t count) {
+  PhiloxStream numbers(generator);
+  for (int64_t i = 0; i + 1 < count; ++i) {
+    std::swap(elements[i], elements[i + numbers.Next() % static_cast<uint32_t>(count - i)]);
+  }
+}
+
+// Output 0: the rows of input 0 in random order.
 absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
   const Tensor& rows = ctx.input(0);
   if (rows.rank() == 0 || rows.dim(0) <= 1 || rows.num_elements() == 0) {
@@ -20,23 +29,21 @@ absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
     return absl::OkStatus();
   }
   const int64_t count = rows.dim(0);
-  std::vector<int64_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  PhiloxStream numbers(generator);
-  for (int64_t i = 0; i + 1 < count; ++i) {
-    std::swap(order[i], order[i + numbers.Next() % static_cast<uint32_t>(count - i)]);
-  }
   ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, rows.shape()));
   const int64_t columns = rows.num_elements() / count;
   VisitStorageType(rows.dtype(), [&]<typename T>() {
     const T* const from = reinterpret_cast<const T*>(rows.raw());
     T* const to = reinterpret_cast<T*>(out->mutable_raw());
     if (columns == 1) {
-      for (int64_t i = 0; i < count; ++i) to[i] = from[order[i]];
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        std::copy_n(from + order[i] * columns, columns, to + i * columns);
-      }
+      std::copy_n(from, count, to);
+      ShuffleInPlace(generator, to, count);
+      return;
+    }
+    std::vector<int64_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    ShuffleInPlace(generator, order.data(), count);
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(from + order[i] * columns, columns, to + i * columns);
     }
   });
   return absl::OkStatus();
