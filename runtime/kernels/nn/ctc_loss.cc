@@ -3,84 +3,103 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/math/vector_functions.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {
 
-constexpr double kLogZero = -std::numeric_limits<double>::infinity();
+// The logarithm of an impossible beginning or end of a path: a number, which sums of logarithms of
+// probabilities do not change, because loops over infinities would have to look at each.
+constexpr double kLogZero = -1e300;
+bool IsImpossible(double log) { return log < 0.1 * kLogZero; }
 
-double LogSum(double a, double b) {
-  if (a == kLogZero) return b;
-  if (b == kLogZero) return a;
-  return a > b ? a + std::log1p(std::exp(b - a)) : b + std::log1p(std::exp(a - b));
+// exp(x), where what is too small for a term beside a 1 may be any number that is.
+inline double ExpOfTerm(double x) { return std::exp(x < -700 ? -700 : x); }
+// exp(x), and 0 where that is next to nothing.
+inline double ExpOrZero(double x) {
+  const double e = ExpOfTerm(x);
+  return x < -700 ? 0 : e;
+}
+
+[[gnu::always_inline]] inline double LogSum(double a, double b, double c) {
+  double largest = a < b ? b : a;
+  largest = largest < c ? c : largest;
+  largest = largest < kLogZero ? kLogZero : largest;
+  return largest +
+         std::log(ExpOfTerm(a - largest) + ExpOfTerm(b - largest) + ExpOfTerm(c - largest));
 }
 
 // The alignments of one label sequence: its labels with blanks between them and at both ends. Step
 // by step a path stays at its place, goes on to the next, or skips a blank between two labels.
+// Arrays of a number for each place have room for two more behind it.
 class Alignment {
  public:
   Alignment(const std::vector<int64_t>& labels, int64_t blank, bool merge_repeated)
-      : blank_(blank), merge_repeated_(merge_repeated), places_(2 * labels.size() + 1, blank) {
-    for (size_t i = 0; i < labels.size(); ++i) places_[2 * i + 1] = labels[i];
+      : places_(2 * labels.size() + 1, blank),
+        stay_(places_.size(), 0),
+        skip_(places_.size() + 2, kLogZero) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      places_[2 * i + 1] = labels[i];
+      if (!merge_repeated) stay_[2 * i + 1] = kLogZero;
+      const bool is_repeated = i > 0 && labels[i] == labels[i - 1];
+      if (i > 0 && !(merge_repeated && is_repeated)) skip_[2 * i + 1] = 0;
+    }
   }
 
-  size_t size() const { return places_.size(); }
-  int64_t label(size_t place) const { return places_[place]; }
+  int64_t size() const { return static_cast<int64_t>(places_.size()); }
+  int64_t label(int64_t place) const { return places_[place]; }
 
-  // Log probabilities of all beginnings that are at a place after a step, that step included.
-  // `log_y[t]` holds the log probabilities of the classes.
-  std::vector<std::vector<double>> Forward(const std::vector<std::vector<double>>& log_y) const {
-    std::vector<std::vector<double>> alpha(log_y.size(), std::vector<double>(size(), kLogZero));
-    for (size_t t = 0; t < log_y.size(); ++t) {
-      for (size_t u = 0; u < size(); ++u) {
-        double sum = t == 0 && u < 2 ? 0 : kLogZero;
-        if (t > 0) {
-          if (MayStay(u)) sum = alpha[t - 1][u];
-          if (u > 0) sum = LogSum(sum, alpha[t - 1][u - 1]);
-          if (u > 1 && MaySkipTo(u)) sum = LogSum(sum, alpha[t - 1][u - 2]);
-        }
-        alpha[t][u] = sum + log_y[t][label(u)];
-      }
+  // Sets `alpha` to the log probabilities of all beginnings that are at a place after the first
+  // step, or after the one that follows `before`. `log_y` holds those of the classes in that step.
+  void Begin(const double* log_y, double* alpha) const {
+    std::fill_n(alpha, size() + 2, kLogZero);
+    for (int64_t u = 0; u < std::min<int64_t>(2, size()); ++u) alpha[u] = log_y[label(u)];
+  }
+  void Forward(const double* before, const double* log_y, double* emitted, double* alpha) const {
+    Gather(log_y, emitted);
+    const double* const stay = stay_.data();
+    const double* const skip = skip_.data();
+    for (int64_t u = 0; u < std::min<int64_t>(2, size()); ++u) {
+      alpha[u] =
+          LogSum(before[u] + stay[u], u > 0 ? before[u - 1] : kLogZero, kLogZero) + emitted[u];
     }
-    return alpha;
+#pragma GCC ivdep
+    for (int64_t u = 2; u < size(); ++u) {
+      alpha[u] = LogSum(before[u] + stay[u], before[u - 1], before[u - 2] + skip[u]) + emitted[u];
+    }
   }
 
-  // Log probabilities of all ends that follow a place after a step, that step excluded.
-  std::vector<std::vector<double>> Backward(const std::vector<std::vector<double>>& log_y) const {
-    std::vector<std::vector<double>> beta(log_y.size(), std::vector<double>(size(), kLogZero));
-    for (size_t t = log_y.size(); t-- > 0;) {
-      for (size_t u = 0; u < size(); ++u) {
-        if (t + 1 == log_y.size()) {
-          if (u + 2 >= size()) beta[t][u] = 0;
-          continue;
-        }
-        double sum = kLogZero;
-        auto add = [&](size_t next) {
-          sum = LogSum(sum, beta[t + 1][next] + log_y[t + 1][label(next)]);
-        };
-        if (MayStay(u)) add(u);
-        if (u + 1 < size()) add(u + 1);
-        if (u + 2 < size() && MaySkipTo(u + 2)) add(u + 2);
-        beta[t][u] = sum;
-      }
+  // Sets `beta` to the log probabilities of all ends that follow a place after the last step, or
+  // after the one before `after`. `log_y` holds those of the classes in the step of `after`.
+  void End(double* beta) const {
+    std::fill_n(beta, size() + 2, kLogZero);
+    for (int64_t u = std::max<int64_t>(0, size() - 2); u < size(); ++u) beta[u] = 0;
+  }
+  void Backward(const double* after, const double* log_y, double* emitted, double* beta) const {
+    Gather(log_y, emitted);
+    for (int64_t u = 0; u < size(); ++u) emitted[u] += after[u];
+    const double* const stay = stay_.data();
+    const double* const skip = skip_.data();
+#pragma GCC ivdep
+    for (int64_t u = 0; u < size(); ++u) {
+      beta[u] = LogSum(emitted[u] + stay[u], emitted[u + 1], emitted[u + 2] + skip[u + 2]);
     }
-    return beta;
   }
 
  private:
-  bool MayStay(size_t u) const { return merge_repeated_ || label(u) == blank_; }
-  bool MaySkipTo(size_t u) const {
-    return label(u) != blank_ && !(merge_repeated_ && label(u) == label(u - 2));
+  void Gather(const double* log_y, double* emitted) const {
+    for (int64_t u = 0; u < size(); ++u) emitted[u] = log_y[label(u)];
+    emitted[size()] = emitted[size() + 1] = kLogZero;
   }
 
-  const int64_t blank_;
-  const bool merge_repeated_;
   std::vector<int64_t> places_;
+  std::vector<double> stay_, skip_;  // kLogZero where a path must not do that, otherwise 0
 };
 
 // Inputs: logits [time, batch, classes], the last of which is the blank; labels as a sparse matrix;
@@ -104,13 +123,20 @@ class CtcLossKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const loss, ctx.AllocateOutput(0, Shape{batch}));
     ASSIGN_OR_RETURN(Tensor* const gradient, ctx.AllocateOutput(1, logits.shape()));
     std::fill_n(gradient->mutable_raw(), gradient->size_bytes(), 0);
+    size_t longest = 0;
+    for (const auto& of_sequence : labels) longest = std::max(longest, of_sequence.size());
+    const int64_t places = static_cast<int64_t>(2 * longest + 3);
+    ASSIGN_OR_RETURN(
+        Tensor scratch,
+        ctx.AllocateTemp(DType::kDouble,
+                         {batch, logits.dim(0) * (2 * classes + places) + 3 * places + classes}));
     return VisitRealType(logits.dtype(), [&]<typename T>() {
       const double cost = 60.0 * static_cast<double>(logits.dim(0) * classes);
       ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b) {
-          loss->data<T>()[b] =
-              static_cast<T>(Sequence(logits.data<T>() + b * classes, lengths[b], batch * classes,
-                                      classes, labels[b], gradient->data<T>() + b * classes));
+          loss->data<T>()[b] = static_cast<T>(Sequence(
+              logits.data<T>() + b * classes, lengths[b], batch * classes, classes, labels[b],
+              scratch.data<double>() + b * scratch.dim(1), gradient->data<T>() + b * classes));
         }
       });
       return absl::OkStatus();
@@ -207,37 +233,64 @@ class CtcLossKernel : public OpKernel {
   // Returns the loss of one sequence. Its steps are `stride` elements apart.
   template <typename T>
   double Sequence(const T* logits, int64_t steps, int64_t stride, int64_t classes,
-                  const std::vector<int64_t>& labels, T* gradient) const {
+                  const std::vector<int64_t>& labels, double* scratch, T* gradient) const {
     if (steps == 0) return 0;
-    std::vector<std::vector<double>> log_y(steps);
-    for (int64_t t = 0; t < steps; ++t) {
-      log_y[t].assign(logits + t * stride, logits + t * stride + classes);
-      const double largest = *std::max_element(log_y[t].begin(), log_y[t].end());
-      double sum = 0;
-      for (const double x : log_y[t]) sum += std::exp(x - largest);
-      for (double& x : log_y[t]) x -= largest + std::log(sum);
-    }
     const Alignment alignment(labels, classes - 1, merge_repeated_);
-    const auto alpha = alignment.Forward(log_y);
-    const auto beta = alignment.Backward(log_y);
-    double log_p = kLogZero;
-    for (size_t u = 0; u < alignment.size(); ++u) {
-      log_p = LogSum(log_p, alpha[0][u] + beta[0][u]);
-    }
-    std::vector<double> log_sums(classes);
+    const int64_t size = alignment.size(), places = size + 2;
+    const auto take = [&](int64_t count) { return std::exchange(scratch, scratch + count); };
+    double* const y = take(steps * classes);
+    double* const log_y = take(steps * classes);
     for (int64_t t = 0; t < steps; ++t) {
-      std::fill(log_sums.begin(), log_sums.end(), kLogZero);
-      for (size_t u = 0; u < alignment.size(); ++u) {
-        double& sum = log_sums[alignment.label(u)];
-        sum = LogSum(sum, alpha[t][u] + beta[t][u]);
+      Softmax(logits + t * stride, classes, y + t * classes, log_y + t * classes);
+    }
+    double* const alpha = take(steps * places);
+    double* const emitted = take(places);
+    alignment.Begin(log_y, alpha);
+    for (int64_t t = 1; t < steps; ++t) {
+      alignment.Forward(alpha + (t - 1) * places, log_y + t * classes, emitted, alpha + t * places);
+    }
+    double* beta = take(places);
+    double* next_beta = take(places);
+    double* const shares = take(classes);
+    alignment.End(beta);
+    double log_p = kLogZero;
+    const double* const last = alpha + (steps - 1) * places;
+    for (int64_t u = std::max<int64_t>(0, size - 2); u < size; ++u) {
+      log_p = LogSum(log_p, last[u], kLogZero);
+    }
+    const bool has_path = !IsImpossible(log_p);
+    for (int64_t t = steps; t-- > 0;) {
+      if (t + 1 < steps) {
+        alignment.Backward(beta, log_y + (t + 1) * classes, emitted, next_beta);
+        std::swap(beta, next_beta);
+      }
+      // Without any path the gradient is that of the softmax alone.
+      std::fill_n(shares, classes, 0.0);
+      if (has_path) {
+        const double* const alpha_t = alpha + t * places;
+        for (int64_t u = 0; u < size; ++u) emitted[u] = ExpOrZero(alpha_t[u] + beta[u] - log_p);
+        for (int64_t u = 0; u < size; ++u) shares[alignment.label(u)] += emitted[u];
       }
       for (int64_t c = 0; c < classes; ++c) {
-        // Without any path the gradient is that of the softmax alone.
-        const double share = log_p == kLogZero ? 0 : std::exp(log_sums[c] - log_p);
-        gradient[t * stride + c] = static_cast<T>(std::exp(log_y[t][c]) - share);
+        gradient[t * stride + c] = static_cast<T>(y[t * classes + c] - shares[c]);
       }
     }
-    return -log_p;
+    return has_path ? -log_p : std::numeric_limits<double>::infinity();
+  }
+
+  // Sets the probabilities of the classes in one step, and their logarithms.
+  template <typename T>
+  static void Softmax(const T* logits, int64_t classes, double* y, double* log_y) {
+    std::copy_n(logits, classes, log_y);
+    const double largest = *std::max_element(log_y, log_y + classes);
+    for (int64_t c = 0; c < classes; ++c) y[c] = ExpOrZero(log_y[c] - largest);
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += y[c];
+    const double log_sum = std::log(sum), inverse = 1 / sum;
+    for (int64_t c = 0; c < classes; ++c) {
+      log_y[c] -= largest + log_sum;
+      y[c] *= inverse;
+    }
   }
 
   const bool collapse_repeated_, merge_repeated_, ignore_longer_;
