@@ -89,6 +89,7 @@ struct PoolRun {
   // the next window lie `step` further.
   absl::Span<const int64_t> offsets;
   int64_t step;
+  int64_t columns;  // adjacent points in each row of a window
 };
 
 // Calls body(run) for runs that cover all output points, in parallel.
@@ -110,7 +111,9 @@ void ForOutputRuns(KernelContext& ctx, const PoolShape& s, Body&& body) {
       const int64_t count = is_inside ? std::min(inside_end - at[2], end - begin) : 1;
       offsets.clear();
       ForWindow(s, at, [&](int64_t source) { offsets.push_back(source * s.point_step()); });
-      body(PoolRun{begin / points, point, count, offsets, stride * s.point_step()});
+      const PoolBounds bounds = BoundsAt(s, at);
+      body(PoolRun{begin / points, point, count, offsets, stride * s.point_step(),
+                   bounds.end[2] - bounds.begin[2]});
       begin += count;
     }
   });

@@ -92,12 +92,64 @@ template <typename Pool, int kVectors, int kBytes, typename T>
   }
 }
 
+// Reduces column `x` of a run of windows, in the channels from `c` on.
+template <typename Pool, int64_t kColumns, int kVectors, typename Vector, typename T>
+[[gnu::always_inline]] inline void PoolColumn(const PoolRun& run, int64_t channels, int64_t x,
+                                              int64_t c, const T* in, Vector (&results)[kVectors]) {
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
+#pragma GCC unroll 4
+  for (Vector& result : results) result = Vector{} + Pool::template Start<T>();
+  for (size_t first = 0; first < run.offsets.size(); first += kColumns) {
+    const T* const from = in + run.offsets[first] + x * channels + c;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      Vector values;
+      std::memcpy(&values, from + v * kLanes, sizeof(values));
+      results[v] = Pool::Add(results[v], values);
+    }
+  }
+}
+
+// Reduces windows of three columns that each lie one point after the window before, two of whose
+// columns they share. Goes on from channel `c`, as PoolVectorsOf() does.
+template <typename Pool, int kVectors, int kBytes, typename T>
+[[gnu::always_inline]] inline void PoolAdjacentOf(const PoolRun& run, int64_t channels, const T* in,
+                                                  T* out, int64_t& c) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr int64_t kLanes = kBytes / sizeof(T);
+  const T count = static_cast<T>(run.offsets.size()), inverse = T{1} / count;
+  for (; c + kVectors * kLanes <= channels; c += kVectors * kLanes) {
+    Vector first[kVectors], second[kVectors], third[kVectors];
+    PoolColumn<Pool, 3>(run, channels, 0, c, in, first);
+    PoolColumn<Pool, 3>(run, channels, 1, c, in, second);
+    for (int64_t i = 0; i < run.count; ++i) {
+      PoolColumn<Pool, 3>(run, channels, i + 2, c, in, third);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector all = Pool::Add(Pool::Add(first[v], second[v]), third[v]);
+        const Vector result = Pool::Result(all, count, inverse);
+        std::memcpy(out + i * channels + c + v * kLanes, &result, kBytes);
+        first[v] = second[v];
+        second[v] = third[v];
+      }
+    }
+  }
+}
+
 // Reduces the windows of a run in as many of the adjacent channels as fill vectors. Returns how
 // many channels that were.
 template <typename Pool, int kBytes, typename T>
 [[gnu::always_inline]] inline int64_t PoolRunOf(const PoolRun& run, int64_t channels, const T* in,
                                                 T* out) {
   int64_t c = 0;
+  if (run.columns == 3 && run.step == channels && run.count > 1) {
+    // As many vectors as leave three columns of them in registers.
+    PoolAdjacentOf<Pool, (kBytes > 32 ? 4 : 2), kBytes>(run, channels, in, out, c);
+    PoolAdjacentOf<Pool, 1, kBytes>(run, channels, in, out, c);
+    if constexpr (kBytes > 32) PoolAdjacentOf<Pool, 1, 32>(run, channels, in, out, c);
+    PoolAdjacentOf<Pool, 1, 16>(run, channels, in, out, c);
+    return c;
+  }
   for (int64_t i = 0; i < run.count; ++i) {
     c = 0;
     PoolVectorsOf<Pool, 4, kBytes>(run.offsets, channels, in, out, c);
