@@ -3,7 +3,9 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/dtype_set.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/run_fill.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
@@ -48,6 +50,51 @@ absl::StatusOr<Shape> PaddedShape(const Shape& shape, const Paddings& paddings) 
   return Shape::Make(dims);
 }
 
+// Sets `output`, on the host, row by row from front to back. A row is the last dimension that has
+// borders, with the dimensions after it, which have none. Returns false if there are few rows or
+// short ones, which this is not made for.
+bool PadRows(KernelContext& ctx, const Paddings& paddings, const Tensor& value, Tensor* output) {
+  constexpr int64_t kMinRows = 16, kMinBytes = 256;
+  const Tensor& input = ctx.input(0);
+  int last = input.rank() - 1;
+  while (paddings.before[last] == 0 && paddings.after[last] == 0) --last;
+  const int64_t rows = DimProduct(output->shape(), 0, last);
+  if (rows < kMinRows) return false;
+  const int64_t unit = DimProduct(input.shape(), last + 1, input.rank());
+  const int64_t before = paddings.before[last] * unit, after = paddings.after[last] * unit;
+  const int64_t inside = input.dim(last) * unit, row = before + inside + after;
+  const DType dtype = input.dtype();
+  const int64_t width = static_cast<int64_t>(DTypeSize(dtype));
+  if (inside * width < kMinBytes) return false;
+  const RunFill fill(value);
+  // The row of the input that lies in a row of the output; -1 if that is all border.
+  const auto source_of = [&](int64_t r) {
+    int64_t source = 0, stride = 1;
+    for (int d = last - 1; d >= 0; --d) {
+      const int64_t at = r % output->dim(d) - paddings.before[d];
+      if (at < 0 || at >= input.dim(d)) return int64_t{-1};
+      source += at * stride;
+      stride *= input.dim(d);
+      r /= output->dim(d);
+    }
+    return source;
+  };
+  ctx.ParallelFor(rows, 0.1 * static_cast<double>(row * width), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      char* const to = output->mutable_raw() + r * row * width;
+      const int64_t source = source_of(r);
+      if (source < 0) {
+        fill(to, row);
+        continue;
+      }
+      fill(to, before);
+      CopyElements(dtype, input.raw() + source * inside * width, to + before * width, inside);
+      fill(to + (before + inside) * width, after);
+    }
+  });
+  return true;
+}
+
 // Constant borders: zeros, or input 2.
 class PadKernel : public OpKernel {
  public:
@@ -72,6 +119,7 @@ class PadKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     if (input.num_elements() == 0) return fill_(ctx, &value, output);
+    if (ctx.stream() == nullptr && PadRows(ctx, paddings, value, output)) return absl::OkStatus();
     return SetPadded(ctx, paddings, value, output);
   }
 
