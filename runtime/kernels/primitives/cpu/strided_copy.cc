@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <utility>
 
+#include "runtime/kernels/primitives/copy_rows.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/element_type.h"
 
@@ -119,25 +122,6 @@ void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64
   Odometer row(dims, 1, begin);
   for (int64_t i = begin; i < end; ++i, row.Next()) {
     CopyRow<T>(dims.back(), from + row.from(), to + row.to());
-  }
-}
-
-// Rows of some tens to thousands of bytes, contiguous in both views, as those of tensors that are
-// joined: for them a call of memcpy() costs as much as what it does.
-constexpr int64_t kMinMediumRow = 32, kMaxMediumRow = 2048;
-
-void CopyMediumRows(const Dim& rows, int64_t bytes, const char* from, char* to) {
-  constexpr int64_t kVector = 32, kVectors = 8;
-  for (int64_t i = 0; i < rows.size; ++i, from += rows.from_stride, to += rows.to_stride) {
-    int64_t at = 0;
-    for (; at + kVectors * kVector <= bytes; at += kVectors * kVector) {
-#pragma GCC unroll 8
-      for (int64_t v = 0; v < kVectors; ++v) {
-        std::memcpy(to + at + v * kVector, from + at + v * kVector, kVector);
-      }
-    }
-    for (; at + kVector <= bytes; at += kVector) std::memcpy(to + at, from + at, kVector);
-    if (at < bytes) std::memcpy(to + bytes - kVector, from + bytes - kVector, kVector);
   }
 }
 
@@ -282,15 +266,22 @@ bool FindTranspose(Dims* dims, int64_t width) {
   return false;
 }
 
-// If the dimension around contiguous rows is short, exchanges it for the next longer one: the loop
-// over it is the inner one.
-void PutLongDimensionInside(Dims* dims) {
+// Chooses the dimension for the inner loop over contiguous rows: a long one along which they are
+// read in the order of memory, which takes less time than to write them so, or else the last long
+// one.
+void ChooseInnerDimension(Dims* dims, int64_t row_bytes) {
   constexpr int64_t kLong = 8;
-  for (size_t i = dims->size() - 1; i-- > 0;) {
-    if ((*dims)[i].size < kLong) continue;
-    std::swap((*dims)[i], (*dims)[dims->size() - 2]);
-    return;
+  Dim& inner = (*dims)[dims->size() - 2];
+  const auto outer = std::span(*dims).first(dims->size() - 1);
+  auto chosen = std::ranges::find_if(
+      outer, [&](const Dim& dim) { return dim.size >= kLong && dim.from_stride == row_bytes; });
+  if (chosen == outer.end()) {
+    const auto last = std::ranges::find_if(outer.rbegin(), outer.rend(),
+                                           [](const Dim& dim) { return dim.size >= kLong; });
+    if (last == outer.rend()) return;
+    chosen = std::prev(last.base());
   }
+  std::swap(*chosen, inner);
 }
 
 template <typename T>
@@ -313,7 +304,7 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
   if (dims.size() >= 2 && std::is_trivially_copyable_v<T> && dims.back().from_stride == width &&
       dims.back().to_stride == width) {
     const int64_t bytes = dims.back().size * width;
-    if (bytes <= kMaxMediumRow) PutLongDimensionInside(&dims);
+    if (bytes <= kMaxMediumRow) ChooseInnerDimension(&dims, bytes);
     const Dim& rows = dims[dims.size() - 2];
     if (bytes >= kMinMediumRow && bytes <= kMaxMediumRow) {
       // Many rows of one plane are cut into chunks, so that threads can share them.
@@ -326,9 +317,9 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
         int64_t at = begin % chunks;
         for (int64_t i = begin; i < end; ++i) {
           const int64_t first = at * chunk;
-          const Dim some = {std::min(chunk, rows.size - first), rows.from_stride, rows.to_stride};
-          CopyMediumRows(some, bytes, from + plane.from() + first * rows.from_stride,
-                         to + plane.to() + first * rows.to_stride);
+          CopyMediumRows(std::min(chunk, rows.size - first), bytes,
+                         from + plane.from() + first * rows.from_stride, rows.from_stride,
+                         to + plane.to() + first * rows.to_stride, rows.to_stride);
           if (++at == chunks) {
             at = 0;
             plane.Next();
