@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
@@ -53,15 +55,22 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
   const auto algorithm = dnnl::algorithm::convolution_direct;
   const memory::dims strides = Dims(shape.strides), dilations = Dims(shape.dilations, -1);
   const memory::dims before = Dims(shape.pad_before), after = Dims(shape.pad_after);
-  const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward_training, algorithm, any(data), any(filter), any(result), strides,
-       dilations, before, after},
-      onednn::Engine());
+  const auto forward = [&](const memory::desc& from, const memory::desc& to) {
+    return dnnl::convolution_forward::primitive_desc(
+        {dnnl::prop_kind::forward_training, algorithm, from, any(filter), to, strides, dilations,
+         before, after},
+        onednn::Engine());
+  };
   auto made = std::make_shared<GradientPrimitive>();
   if (gradient == Gradient::kInput) {
-    const dnnl::convolution_backward_data::primitive_desc desc(
-        {algorithm, any(data), any(filter), any(result), strides, dilations, before, after}, attr,
-        onednn::Engine(), forward);
+    using Description = dnnl::convolution_backward_data::primitive_desc;
+    const auto describe = [&](const memory::desc& from, const memory::desc& to) {
+      return Description({algorithm, from, any(filter), to, strides, dilations, before, after},
+                         attr, onednn::Engine(), forward(from, to));
+    };
+    // Generated code is as fast on the caller's layouts, which spares copies; other code is not.
+    Description desc = describe(data, result);
+    if (!absl::StartsWith(desc.impl_info_str(), "jit")) desc = describe(any(data), any(result));
     made->primitive = dnnl::convolution_backward_data(desc);
     made->scratch = desc.scratchpad_desc();
     made->sources[0] = {DNNL_ARG_DIFF_DST, result, desc.diff_dst_desc()};
@@ -70,7 +79,7 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
   } else {
     const dnnl::convolution_backward_weights::primitive_desc desc(
         {algorithm, any(data), any(filter), any(result), strides, dilations, before, after}, attr,
-        onednn::Engine(), forward);
+        onednn::Engine(), forward(any(data), any(result)));
     made->primitive = dnnl::convolution_backward_weights(desc);
     made->scratch = desc.scratchpad_desc();
     made->sources[0] = {DNNL_ARG_DIFF_DST, result, desc.diff_dst_desc()};
@@ -83,15 +92,53 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
   return made;
 }
 
-// Runs on the calling thread alone. `first`, `second` and `output` point to the first elements of
-// the chunk `shape`.
-absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
-                      const float* first, const float* second, float* output) {
+absl::StatusOr<std::shared_ptr<const GradientPrimitive>> PrimitiveFor(const ConvolutionShape& shape,
+                                                                      Gradient gradient) {
   static auto* const primitives = new onednn::PrimitiveCache<GradientPrimitive>(512);
   const onednn::OneThread one_thread;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const GradientPrimitive> primitive,
-                   primitives->Get(ConvolutionKey(shape).Add(gradient),
-                                   [&] { return MakePrimitive(shape, gradient); }));
+  return primitives->Get(ConvolutionKey(shape).Add(gradient),
+                         [&] { return MakePrimitive(shape, gradient); });
+}
+
+absl::Status FailedGradient(const dnnl::error& error) {
+  return absl::InternalError(
+      absl::StrCat("oneDNN failed in a convolution's gradient: ", error.what()));
+}
+
+// A filter in the layout that oneDNN prefers. Without a value if that is the caller's.
+struct InnerFilter {
+  memory::desc layout;
+  Tensor storage;
+};
+
+// Reorders the filter for chunks whose primitive wants it as that of `shape` does.
+absl::StatusOr<InnerFilter> ReorderFilter(KernelContext& ctx, const ConvolutionShape& shape,
+                                          const float* filter) {
+  ASSIGN_OR_RETURN(const auto primitive, PrimitiveFor(shape, Gradient::kInput));
+  const GradientPrimitive::Argument& argument = primitive->sources[1];
+  InnerFilter result{.layout = argument.inner};
+  if (!argument.reorder) return result;
+  const auto size = static_cast<int64_t>(argument.inner.get_size());
+  ASSIGN_OR_RETURN(result.storage, ctx.AllocateTemp(DType::kUint8, {size}));
+  const onednn::OneThread one_thread;
+  try {
+    onednn::Arguments arguments;
+    arguments.Add(DNNL_ARG_FROM, argument.outer, filter);
+    arguments.Add(DNNL_ARG_TO, argument.inner, result.storage.raw());
+    arguments.Execute(argument.reorder);
+  } catch (const dnnl::error& e) {
+    return FailedGradient(e);
+  }
+  return result;
+}
+
+// Runs on the calling thread alone. `first`, `second` and `output` point to the first elements of
+// the chunk `shape`. `inner_filter` may be null, or hold what `second` points to.
+absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
+                      const float* first, const float* second, const InnerFilter* inner_filter,
+                      float* output) {
+  ASSIGN_OR_RETURN(const auto primitive, PrimitiveFor(shape, gradient));
+  const onednn::OneThread one_thread;
   try {
     std::vector<Tensor> temporaries;
     auto allocate = [&](const memory::desc& desc) -> absl::StatusOr<void*> {
@@ -114,7 +161,10 @@ absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradien
     for (int i = 0; i < 2; ++i) {
       const auto& argument = primitive->sources[i];
       const void* given = sources[i];
-      if (argument.reorder) {
+      if (i == 1 && inner_filter != nullptr && inner_filter->storage.has_value() &&
+          inner_filter->layout == argument.inner) {
+        given = inner_filter->storage.raw();
+      } else if (argument.reorder) {
         ASSIGN_OR_RETURN(void* const inner, allocate(argument.inner));
         reorder(argument.reorder, argument.outer, given, argument.inner, inner);
         given = inner;
@@ -132,8 +182,7 @@ absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradien
       reorder(destination.reorder, destination.inner, inner, destination.outer, output);
     }
   } catch (const dnnl::error& e) {
-    return absl::InternalError(
-        absl::StrCat("oneDNN failed in a convolution's gradient: ", e.what()));
+    return FailedGradient(e);
   }
   return absl::OkStatus();
 }
@@ -146,10 +195,11 @@ absl::Status BackwardInputFloat(KernelContext& ctx, const ConvolutionShape& shap
                                 const float* gradient, const float* filter, float* output) {
   const std::vector<ConvolutionChunk> chunks =
       SplitConvolutionByInput(shape, NumChunks(ctx, shape));
+  ASSIGN_OR_RETURN(const InnerFilter inner_filter, ReorderFilter(ctx, chunks[0].shape, filter));
   return ForEachChunk(ctx, chunks.size(), NanosecondsOf(shape) / chunks.size(), [&](int64_t i) {
     const ConvolutionChunk& chunk = chunks[i];
     return RunChunk(ctx, chunk.shape, Gradient::kInput, gradient + chunk.output_offset, filter,
-                    output + chunk.input_offset);
+                    &inner_filter, output + chunk.input_offset);
   });
 }
 
@@ -163,7 +213,8 @@ absl::Status BackwardFilterFloat(KernelContext& ctx, const ConvolutionShape& sha
   RETURN_IF_ERROR(ForEachChunk(ctx, num_chunks, NanosecondsOf(shape) / num_chunks, [&](int64_t i) {
     const ConvolutionChunk& chunk = chunks[i];
     return RunChunk(ctx, chunk.shape, Gradient::kFilter, gradient + chunk.output_offset,
-                    input + chunk.input_offset, i == 0 ? to : sums.data<float>() + (i - 1) * size);
+                    input + chunk.input_offset, nullptr,
+                    i == 0 ? to : sums.data<float>() + (i - 1) * size);
   }));
   ctx.ParallelFor(size, 0.5 * num_chunks, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = 0; chunk + 1 < num_chunks; ++chunk) {
