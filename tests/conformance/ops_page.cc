@@ -37,12 +37,9 @@ computes with ([adding-an-op.md](adding-an-op.md)). Other kernels are the CPU's.
 Ops of the package tensorflow-text have kernels, too, among them those of its tokenizers for BERT
 (`WordpieceTokenizeWithOffsets`, `FastWordpieceTokenizeWithOffsets`, `FastBertNormalize`) and for
 SentencePiece (`SentencepieceOp` and its kin; unigram and BPE models, without sampling): saved models
-that contain them load without that package's library. Of its other ops these have none:
-`ConstrainedSequence`, `FindSourceOffsets`, `MaxSpanningTree`, `NormalizeUTF8WithOffsetsMap`,
-`PhraseTokenize`, `RougeL`, `SentenceFragments`, `SentenceFragmentsV2`,
-`SplitMergeTokenizeWithOffsets`, `TokenizerFromLogits`, and, each after `TFText>`,
-`BoiseTagsToOffsets`, `OffsetsToBoiseTags`, `FastSentencepieceTokenize`,
-`FastSentencepieceDetokenize`, `PhraseDetokenize` and `Utf8Binarize`.
+that contain them load without that package's library. Two have none: `SentenceFragments` and
+`SentenceFragmentsV2`, which end sentences by tables, one of emoticons among them, that stand nowhere
+but in that library's source.
 
 All ops of TensorFlow Decision Forests and of ydf's exports have kernels
 (`SimpleMLInferenceOpWithHandle` and its kin): random forests and gradient boosted trees for classes,

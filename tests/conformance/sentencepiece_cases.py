@@ -22,7 +22,7 @@ _CORPUS = [
     "1 2 3 4 10 20 30 100 2000",
 ] * 10
 
-_TEXTS = [
+TEXTS = [
     "",
     " ",
     "the cat",
@@ -59,6 +59,11 @@ def _train(**options):
             **options,
         )
     return stream.getvalue()
+
+
+def unigram_with_rules():
+    """A serialised model that changes characters before it cuts text."""
+    return _train(model_type="unigram", vocab_size=100, has_rules=True)
 
 
 def _models():
@@ -106,7 +111,7 @@ def _graph(model):
                 op, sp_handle=handle, add_bos=bos, add_eos=eos, reverse=reverse, **args
             )
 
-        texts, expect = _strings(_TEXTS), []
+        texts, expect = _strings(TEXTS), []
         frames = [{}, {"bos": True}, {"eos": True, "reverse": True}, {"bos": True, "eos": True}]
         for out_type in (tf.int32, tf.string):
             for frame in frames:
@@ -138,7 +143,7 @@ def _graph(model):
             "SentencepieceIdToStringOp", sp_handle=handle, input=list(range(40))
         )
         ids = op_def_library.apply_op(
-            "SentencepieceStringToIdOp", sp_handle=handle, input=[*_TEXTS[2:5], "<unk>", "<s>", "er"]
+            "SentencepieceStringToIdOp", sp_handle=handle, input=[*TEXTS[2:5], "<unk>", "<s>", "er"]
         )
         random = np.random.RandomState(3).randint(0, 60, 40).astype(np.int32)
         text = ask(

@@ -16,6 +16,8 @@ from tensorflow_text.core.pybinds import (
 from tensorflow_text.core.pybinds import (
     pywrap_fast_wordpiece_tokenizer_model_builder as wordpiece_builder,
 )
+from tensorflow_text.core.pybinds import pywrap_model_converter as sentencepiece_converter
+from tensorflow_text.core.pybinds import pywrap_phrase_tokenizer_model_builder as phrase_builder
 from tensorflow_text.core.pybinds import (
     pywrap_whitespace_tokenizer_config_builder as whitespace_builder,
 )
@@ -108,9 +110,9 @@ def wordpiece_models():
     for splits_text in (False, True):
         model = _wordpiece_model(splits_text)
         tokenize.add([_strings([*_TEXTS, *_words(200, seed=3)]), model])
-    tokenize.add([_strings(_words(20, seed=4)), _wordpiece_model(False, max_bytes=4)])
     tokenize.add([_strings([]), _wordpiece_model(False)])
-    tokenize.add([_strings(_words(50, seed=5)), _wordpiece_model(False, suffix="")])
+    # Some words are too long for this one, whose pieces within words have no mark.
+    tokenize.add([_strings(_words(50, seed=5)), _wordpiece_model(False, max_bytes=8, suffix="")])
     detokenize = OpFile("TFText>FastWordpieceDetokenize")
     ids = np.random.RandomState(6).randint(0, len(_VOCABULARY), 30).astype(np.int32)
     splits = np.array([0, 4, 4, 17, 30], np.int64)
@@ -191,6 +193,188 @@ def round_robin(op):
     return file
 
 
+def rouge_l():
+    file = OpFile("RougeL")
+
+    def add(hypotheses, references, alpha, dtype=np.int32, splits_type=np.int64):
+        values = [
+            _strings(map(str, sum(side, []))) if dtype is np.object_ else np.array(sum(side, []), dtype)
+            for side in (hypotheses, references)
+        ]
+        splits = [np.cumsum([0, *map(len, side)]).astype(splits_type)
+                  for side in (hypotheses, references)]
+        kinds = {"Tvalues": tf.string if dtype is np.object_ else dtype, "Tsplits": splits_type}
+        file.add([values[0], splits[0], values[1], splits[1], np.float32(alpha)], **kinds)
+
+    hypotheses = [[1, 2, 3, 4, 1, 7], [], [5], [9, 8, 7], [1, 1, 2, 1]]
+    references = [[1, 3, 1, 2, 7, 7, 4], [1], [], [3, 4], [1, 2, 1, 1, 2]]
+    add(hypotheses, references, 0.3)
+    add(hypotheses, references, -1.0, np.object_, np.int32)
+    add(hypotheses, references, 1.5)
+    return file
+
+
+def constrained_sequence():
+    file = OpFile("ConstrainedSequence")
+    random = np.random.RandomState(8)
+
+    def add(shape, lengths, viterbi, logs, ends, allowed=None, weights=None, splits_type=np.int64):
+        size = shape[-1] + ends
+        matrices = [
+            np.zeros([0, 0], bool) if allowed is None else random.rand(size, size) < allowed,
+            np.zeros([0, 0], np.float32)
+            if weights is None
+            else (random.rand(size, size) * weights).astype(np.float32),
+        ]
+        scores = (random.rand(*shape) * 3 - logs).astype(np.float32)
+        file.add(
+            [scores, np.array(lengths), *matrices],
+            Tin=np.array(lengths).dtype,
+            Tsplits=splits_type,
+            use_viterbi=bool(viterbi),
+            use_log_space=bool(logs),
+            use_start_and_end_states=bool(ends),
+        )
+
+    for viterbi, logs, ends in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1)):
+        add([3, 4, 3], [4, 0, 3], viterbi, logs, ends, 0.6, 2)
+    add([4, 2], [4], True, False, True, None, 1, np.int32)
+    add([2, 3, 3], [3, 1], True, False, True, 0.9, -1)
+    return file
+
+
+def max_spanning_tree():
+    file = OpFile("MaxSpanningTree")
+    random = np.random.RandomState(9)
+
+    def add(sizes, width, dtype, forest, values=20, share_of_arcs=1.0):
+        scores = random.randint(-values, values, [len(sizes), width, width]).astype(dtype)
+        if share_of_arcs < 1:
+            scores[random.rand(*scores.shape) > share_of_arcs] = -np.inf
+        file.add([np.array(sizes, np.int32), scores], T=dtype, forest=forest)
+
+    for forest in (False, True):
+        add([1, 4, 7, 5], 7, np.int32, forest)
+        add([5, 6], 6, np.float32, forest, 20, 0.7)
+    add([4, 4], 4, np.float64, False, 20, 0.2)
+    return file
+
+
+def labelled_characters():
+    texts = [*_TEXTS[4:6], "a b", " x\u3000\u00a0y ", b"\xe2( b\x80"]
+    widths = [len(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+              for text in texts]
+    random = np.random.RandomState(10)
+    splitter = OpFile("SplitMergeTokenizeWithOffsets")
+    lengths = [width + 2 for width in widths]
+    splits = np.cumsum([0, *lengths]).astype(np.int32)
+    labels = random.randint(0, 2, splits[-1]).astype(np.int32)
+    scorer = OpFile("TokenizerFromLogits")
+    logits = random.randint(-3, 3, [len(texts), max(lengths), 2]).astype(np.float32)
+    for at_space in (True, False):
+        values = _strings(texts)
+        splitter.add([values, labels, splits], force_split_at_break_character=at_space)
+        scorer.add([values, logits, np.array(at_space)])
+    splitter.add([values, np.ones_like(labels), splits], force_split_at_break_character=False)
+    return [splitter, scorer]
+
+
+def utf8_binarize():
+    file = OpFile("TFText>Utf8Binarize")
+    few = [*_TEXTS[4:6], *_TEXTS[9:11]]
+    for length, bits, replacement in ((2, 5, -7), (1, 24, 65533)):
+        file.add([_strings(few)], word_length=length, bits_per_char=bits,
+                 replacement_char=replacement)
+    return file
+
+
+def boise_tags():
+    to_tags = OpFile("TFText>OffsetsToBoiseTags")
+    random = np.random.RandomState(11)
+
+    def ranges(count):
+        begins = np.cumsum(random.randint(0, 5, count))
+        return begins.astype(np.int32), (begins + random.randint(1, 6, count)).astype(np.int32)
+
+    for strict in (False, True):
+        tokens, spans = [7, 0, 9, 6], [2, 1, 3, 0]
+        token_splits, span_splits = (np.cumsum([0, *rows]) for rows in (tokens, spans))
+        columns = [
+            np.concatenate(column)
+            for rows in (tokens, spans)
+            for column in zip(*(ranges(count) for count in rows))
+        ]
+        types = _strings(["loc", "per", "", "a-b", "x", "y"])
+        to_tags.add([*columns, types, *[token_splits] * 2, *[span_splits] * 3, np.array(strict)])
+    to_spans = OpFile("TFText>BoiseTagsToOffsets")
+    rows = [
+        "O B-loc I-loc E-loc O S-per O",
+        "B-a O I-a E-b E-c",
+        "",
+        "B-a B-b S-c I-d X I-e O O- S- B-",
+        "I-x X",
+    ]
+    tags = [row.split() for row in rows]
+    splits = np.cumsum([0, *map(len, tags)])
+    begins = (3 * np.arange(splits[-1])).astype(np.int32)
+    to_spans.add([begins, begins + 2, _strings(sum(tags, [])), splits, splits, splits])
+    return [to_tags, to_spans]
+
+
+def phrases():
+    vocabulary = [
+        *"I have hello world can . ! 't <UNK>".split(),
+        *("a dream", "I have a", "hello world", "東 京", "dream"),
+    ]
+    texts = [
+        *("I have a dream", "  I have  a dream!", "I haven't", "can't hello. .", "hello worlds"),
+        *("", " ", "東 京 東 I", "I have a", "hello\u3000world a\u00a0dream", b"a \xff dream"),
+    ]
+    tokenize, detokenize = OpFile("PhraseTokenize"), OpFile("TFText>PhraseDetokenize")
+    model = _bytes(phrase_builder.build_phrase_model(vocabulary, "<UNK>", True, 0, True))
+    tokenize.add([_strings(texts), model])
+    ids = np.array([0, 1, 5, 3, 9, 13, 7, 2, 8, 6], np.int32)
+    detokenize.add([ids, np.array([0, 0, 4, 7, 10]), model])
+    return [tokenize, detokenize]
+
+
+def fast_sentencepiece():
+    model = sentencepiece_cases.unigram_with_rules()
+    tokenize = OpFile("TFText>FastSentencepieceTokenize")
+    detokenize = OpFile("TFText>FastSentencepieceDetokenize")
+    encoder = _bytes(sentencepiece_converter.convert_sentencepiece_model(model))
+    texts = [*sentencepiece_cases.TEXTS, "she  sells\t\t sea \n", "zzz東qq she"]
+    for reverse in (False, True):
+        flags = [np.array(flag) for flag in (True, not reverse, reverse)]
+        tokenize.add([encoder, _strings(texts), np.int32(0), np.float32(0), *flags],
+                     out_type=tf.int32, Tsplits=tf.int32)
+    decoder = _bytes(sentencepiece_converter.convert_sentencepiece_model_for_decoder(model))
+    ids = np.random.RandomState(12).randint(0, 90, 40).astype(np.int32)
+    detokenize.add([decoder, ids, np.array([0, 5, 5, 20, 40])], Tsplits=tf.int64)
+    return [tokenize, detokenize]
+
+
+def _offsets_map(form):
+    def build():
+        texts = [*_TEXTS[3:6], _TEXTS[10]]
+        normal, maps = op_def_library.apply_op(
+            "NormalizeUTF8WithOffsetsMap",
+            input=tf.constant(_strings(texts)),
+            normalization_form=form,
+        )
+        offsets = [[-1, *range(0, 40, 3), 200] for _ in texts]
+        splits = np.cumsum([0, *map(len, offsets)])
+        found = op_def_library.apply_op(
+            "FindSourceOffsets",
+            offsets_map=maps,
+            input_offsets_values=tf.constant(sum(offsets, []), tf.int64),
+            input_offsets_splits=tf.constant(splits, tf.int64),
+        )
+        return graph_cases.Plan([tf.no_op()], [normal, found])
+
+    return build
+
+
 def _ngrams():
     letters, expect = tf.constant(list("abcde")), []
     for width in (1, 2, 4):
@@ -239,6 +423,7 @@ def graphs():
     words = [*_words(60, seed=7), *_TEXTS]
     return {
         "text_ngrams": _ngrams,
+        "text_offsets_map_nfkc": _offsets_map("nfkc"),
         "text_wordpiece": _wordpiece(words),
         "text_wordpiece_keeps_unknown": _wordpiece(words, use_unknown_token=False),
         "text_wordpiece_short_pieces": _wordpiece(words, max_chars_per_token=2),
@@ -268,6 +453,14 @@ def record(directory):
         *byte_split(),
         round_robin("TFText>RoundRobinTrim"),
         round_robin("TFText>RoundRobinGenerateMasks"),
+        rouge_l(),
+        constrained_sequence(),
+        max_spanning_tree(),
+        *labelled_characters(),
+        utf8_binarize(),
+        *boise_tags(),
+        *phrases(),
+        *fast_sentencepiece(),
     ]
     paths = [file.write(directory / "ops") for file in files]
     cases = {**graphs(), **sentencepiece_cases.graphs()}

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/row_splits.h"
+#include "runtime/kernels/text/whitespace_words.h"
 #include "runtime/kernels/text/write_vector.h"
-#include "unicode/utf8.h"
 
 namespace tessera {
 namespace {
@@ -30,37 +30,17 @@ class WhitespaceKernel final : public OpKernel {
     std::vector<int64_t> lengths, begins, ends;
     for (const std::string& text : ctx.input(0).flat<std::string>()) {
       const size_t before = words.size();
-      const auto size = static_cast<int32_t>(text.size());
-      int32_t begin = -1;  // of the word; -1 between words
-      const auto end_word = [&](int32_t end) {
-        if (begin < 0) return;
-        words.push_back(absl::string_view(text).substr(begin, end - begin));
-        begins.push_back(begin);
-        ends.push_back(end);
-        begin = -1;
-      };
-      for (int32_t at = 0, next = 0; at < size; at = next) {
-        UChar32 c;
-        U8_NEXT(text.data(), next, size, c);
-        if (IsSet(bits, c)) {
-          end_word(next - 1);  // TensorFlow takes white space of any length for one byte
-        } else if (begin < 0) {
-          begin = at;
-        }
+      for (const WordRange& word : WhitespaceSeparatedWords(text, bits)) {
+        words.push_back(absl::string_view(text).substr(word.begin, word.end - word.begin));
+        begins.push_back(word.begin);
+        ends.push_back(word.end);
       }
-      end_word(size);
       lengths.push_back(static_cast<int64_t>(words.size() - before));
     }
     RETURN_IF_ERROR(WriteVector<std::string>(ctx, 0, words));
     RETURN_IF_ERROR(WriteSplits<int64_t>(ctx, 1, lengths));
     RETURN_IF_ERROR(WriteVector<int32_t>(ctx, 2, begins));
     return WriteVector<int32_t>(ctx, 3, ends);
-  }
-
- private:
-  static bool IsSet(const std::string& bits, UChar32 c) {
-    if (c < 0 || static_cast<size_t>(c >> 3) >= bits.size()) return false;
-    return (static_cast<uint8_t>(bits[c >> 3]) >> (c & 7) & 1) != 0;
   }
 };
 REGISTER_KERNEL("TFText>WhitespaceTokenizeWithOffsetsV2", kCpu, WhitespaceKernel);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/strings/string_view.h"
 #include "runtime/kernels/text/flat_table.h"
 
 namespace tessera {
@@ -34,6 +35,19 @@ class DoubleArrayTrie {
     const uint32_t leaf = node ^ Offset(units_[node]);
     if (leaf >= units_.size) return std::nullopt;
     return units_[leaf] & 0x7fffffff;
+  }
+
+  // Calls visit(length, value) for each beginning of the text that has a value, the shortest first.
+  template <typename Visit>
+  void VisitPrefixes(absl::string_view text, Visit&& visit) const {
+    uint32_t node = kRoot;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const std::optional<uint32_t> child = Child(node, static_cast<uint8_t>(text[i]));
+      if (!child.has_value()) return;
+      node = *child;
+      const std::optional<uint32_t> value = Value(node);
+      if (value.has_value()) visit(i + 1, *value);
+    }
   }
 
  private:

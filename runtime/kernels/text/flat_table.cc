@@ -7,9 +7,18 @@ namespace tessera {
 
 absl::StatusOr<FlatTable> FlatTable::Root(absl::string_view buffer) {
   if (buffer.size() < 4) return OutOfBuffer();
-  FlatTable bytes(buffer, 0, 0, 0);
-  const uint64_t table = bytes.ReadAt<uint32_t>(0);
+  return TableAt(buffer, FlatTable(buffer, 0, 0, 0).ReadAt<uint32_t>(0));
+}
+
+absl::StatusOr<FlatTable> FlatTable::Table(int field) const {
+  const uint64_t at = Position(field);
+  if (at == 0 || at + 4 > buffer_.size()) return OutOfBuffer();
+  return TableAt(buffer_, at + ReadAt<uint32_t>(at));
+}
+
+absl::StatusOr<FlatTable> FlatTable::TableAt(absl::string_view buffer, uint64_t table) {
   if (table + 4 > buffer.size()) return OutOfBuffer();
+  const FlatTable bytes(buffer, 0, 0, 0);
   const int64_t directory = static_cast<int64_t>(table) - bytes.ReadAt<int32_t>(table);
   if (directory < 0 || static_cast<uint64_t>(directory) + 4 > buffer.size()) return OutOfBuffer();
   const auto at = static_cast<uint64_t>(directory);

@@ -47,7 +47,12 @@ class FlatTable {
     if (at == 0) return FlatVector<T>();
     return VectorAt<T>(at);
   }
-  // The same for a string.
+  // Whether the table has a value of its own for the field.
+  bool Has(int field) const { return Position(field) != 0; }
+  // The table that a field refers to. Errors: INVALID_ARGUMENT if this table lacks it, or if it
+  // does not lie in the buffer.
+  absl::StatusOr<FlatTable> Table(int field) const;
+  // The same as Vector() for a string.
   absl::StatusOr<absl::string_view> String(int field) const;
   // The string that element i of a vector of strings refers to.
   // Errors: INVALID_ARGUMENT if it does not lie in the buffer.
@@ -63,6 +68,8 @@ class FlatTable {
     std::memcpy(&value, buffer_.data() + at, sizeof(T));
     return value;
   }
+  // The table at this position.
+  static absl::StatusOr<FlatTable> TableAt(absl::string_view buffer, uint64_t table);
   // Returns the position of the field; 0 if the table lacks it.
   uint64_t Position(int field) const;
   // The vector that the offset at this position refers to.

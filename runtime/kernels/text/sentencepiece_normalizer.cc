@@ -42,14 +42,9 @@ size_t SentencepieceNormalizer::UserDefinedPrefix(absl::string_view text) const 
 SentencepieceNormalizer::Replacement SentencepieceNormalizer::Begin(absl::string_view text) const {
   if (const size_t size = UserDefinedPrefix(text); size > 0) return {text.substr(0, size), size};
   Replacement longest = {{}, 0};
-  std::optional<uint32_t> node = DoubleArrayTrie::kRoot;
-  for (size_t i = 0; i < text.size(); ++i) {
-    node = trie_.Child(*node, static_cast<uint8_t>(text[i]));
-    if (!node) break;
-    const std::optional<uint32_t> value = trie_.Value(*node);
-    if (!value || *value >= strings_.size()) continue;
-    longest = {strings_.data() + *value, i + 1};  // up to its zero byte
-  }
+  trie_.VisitPrefixes(text, [&](size_t size, uint32_t value) {
+    if (value < strings_.size()) longest = {strings_.data() + value, size};  // up to its zero byte
+  });
   if (longest.consumed > 0) return longest;
   int32_t size = 0;
   UChar32 c;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -165,6 +166,152 @@ TEST(SentencepieceTest, DamagedModelsAreRefused) {
   // A map of characters that claims to be longer than it is.
   const std::string map = absl::StrCat(whole, "\x1a\x07\x12\x05", "\x08", std::string(4, '\0'));
   EXPECT_THAT(SentencepieceModel::Make(map).status().ToString(), HasSubstr("map of characters"));
+}
+
+// Every beginning of a compiled model, and every model with a byte changed, is refused or does no
+// harm.
+TEST(CompiledModelsTest, DamagedOnesDoNoHarm) {
+  const Tensor splits = Tensor::Vector<int64_t>({0, 2}), ids = Tensor::Vector<int32_t>({0, -1});
+  const Tensor no = Tensor::Scalar(false), none = Tensor::Scalar<int32_t>(0);
+  const auto call_all = [&](const std::string& model) {
+    Call("PhraseTokenize", {Strings({"a word"}), Bytes(model)}).IgnoreError();
+    Call("TFText>PhraseDetokenize", {ids, splits, Bytes(model)}).IgnoreError();
+    Call("TFText>FastSentencepieceTokenize",
+         {Bytes(model), Strings({"a word"}), none, Tensor::Scalar(0.f), no, no, no})
+        .IgnoreError();
+    return Call("TFText>FastSentencepieceDetokenize", {Bytes(model), ids, splits}).status().code();
+  };
+  const std::string whole = TableOfOneVector(1);
+  for (size_t size = 0; size < 20; ++size) {
+    EXPECT_NE(call_all(whole.substr(0, size)), absl::StatusCode::kOk) << size;
+  }
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const int value : {1, 4, 127, 128, 255}) {
+      std::string changed = whole;
+      changed[at] = static_cast<char>(value);
+      call_all(changed);
+    }
+  }
+}
+
+TEST(FindSourceOffsetsTest, RefusesWhatIsNoMap) {
+  const Tensor splits = Tensor::Vector<int64_t>({0, 1});
+  const auto find = [&](const Tensor& maps, const Tensor& rows) {
+    return Call("FindSourceOffsets", {maps, Tensor::Vector<int64_t>({3}), rows}).status();
+  };
+  const Tensor empty = Tensor::Zeros(DType::kVariant, {1}).value();
+  EXPECT_THAT(find(empty, splits).ToString(), HasSubstr("NormalizeUTF8WithOffsetsMap"));
+  const Tensor map = Call("NormalizeUTF8WithOffsetsMap", {Strings({"\u00bd and more"})},
+                          {{"normalization_form", std::string("NFKC")}})
+                         .value()[1];
+  EXPECT_TRUE(find(map, splits).ok());
+  EXPECT_THAT(find(map, Tensor::Vector<int64_t>({0, 1, 1})).ToString(), HasSubstr("1 maps"));
+}
+
+TEST(RougeLTest, RefusesWhatDoesNotFit) {
+  const Tensor tokens = Tensor::Vector<int32_t>({1, 2}), splits = Tensor::Vector<int64_t>({0, 2});
+  const auto measure = [&](const Tensor& values, const Tensor& rows, float alpha) {
+    return Call("RougeL", {values, rows, tokens, splits, Tensor::Scalar(alpha)}).status();
+  };
+  EXPECT_TRUE(measure(tokens, splits, 0.5f).ok());
+  EXPECT_THAT(measure(tokens, splits, std::nanf("")).ToString(), HasSubstr("alpha"));
+  EXPECT_THAT(measure(tokens, Tensor::Vector<int64_t>({0, 1, 2}), 0.5f).ToString(),
+              HasSubstr("2 hypotheses for 1 references"));
+  EXPECT_THAT(measure(tokens, Tensor::Vector<int64_t>({0, 3}), 0.5f).ToString(),
+              HasSubstr("hyp_splits"));
+  EXPECT_THAT(measure(Tensor::Of<int32_t>({1, 2}, {1, 2}), splits, 0.5f).ToString(),
+              HasSubstr("must be vectors"));
+}
+
+TEST(ConstrainedSequenceTest, RefusesWhatDoesNotFit) {
+  const auto decode = [](const Shape& scores, std::vector<int64_t> lengths, const Shape& allowed) {
+    return Call("ConstrainedSequence",
+                {Tensor::Zeros(DType::kFloat, scores).value(), Tensor::Vector<int64_t>(lengths),
+                 Tensor::Zeros(DType::kBool, allowed).value(),
+                 Tensor::Zeros(DType::kFloat, {0, 0}).value()},
+                {{"use_viterbi", true},
+                 {"use_log_space", false},
+                 {"use_start_and_end_states", true}})
+        .status()
+        .ToString();
+  };
+  EXPECT_EQ(decode({2, 3, 4}, {3, 0}, {5, 5}), "OK");
+  EXPECT_EQ(decode({2, 3, 0}, {3, 0}, {0, 0}), "OK") << "there are no states";
+  EXPECT_THAT(decode({2, 3, 4}, {3, 4}, {5, 5}), HasSubstr("length 4"));
+  EXPECT_THAT(decode({2, 3, 4}, {3, -1}, {5, 5}), HasSubstr("length -1"));
+  EXPECT_THAT(decode({2, 3, 4}, {3}, {5, 5}), HasSubstr("1 sequence_lengths"));
+  EXPECT_THAT(decode({2, 3, 4}, {3, 0}, {4, 4}), HasSubstr("allowed_transitions"));
+  EXPECT_THAT(decode({2}, {2}, {0, 0}), HasSubstr("2 or 3 dimensions"));
+}
+
+TEST(MaxSpanningTreeTest, RefusesGraphsThatDoNotFit) {
+  const auto solve = [](std::vector<int32_t> sizes, const Shape& shape, float score) {
+    Tensor scores = Tensor::Zeros(DType::kFloat, shape).value();
+    for (float& x : scores.flat<float>()) x = score;
+    return Call("MaxSpanningTree", {Tensor::Vector<int32_t>(sizes), scores}).status().ToString();
+  };
+  EXPECT_EQ(solve({2}, {1, 3, 3}, 1), "OK");
+  EXPECT_EQ(solve({}, {0, 3, 3}, 1), "OK");
+  EXPECT_THAT(solve({4}, {1, 3, 3}, 1), HasSubstr("has 4 nodes"));
+  EXPECT_THAT(solve({0}, {1, 3, 3}, 1), HasSubstr("has 0 nodes"));
+  EXPECT_THAT(solve({2, 2}, {1, 3, 3}, 1), HasSubstr("[b, n, n]"));
+  EXPECT_THAT(solve({2}, {1, 3, 3}, std::nanf("")), HasSubstr("no spanning tree"));
+}
+
+TEST(LabelledCharactersTest, RefusesFewerLabelsThanCharacters) {
+  const auto split = [](std::vector<int32_t> labels, std::vector<int32_t> rows) {
+    return Call("SplitMergeTokenizeWithOffsets",
+                {Strings({"abc"}), Tensor::Vector<int32_t>(labels), Tensor::Vector<int32_t>(rows)});
+  };
+  EXPECT_THAT(split({0, 1, 0}, {0, 3}).value()[0].flat<std::string>(),
+              testing::ElementsAre("ab", "c"));
+  EXPECT_THAT(split({0, 1}, {0, 2}).status().ToString(), HasSubstr("2 labels"));
+  EXPECT_THAT(split({0, 1}, {0, 3}).status().ToString(), HasSubstr("do not fit"));
+  EXPECT_THAT(split({0, 1}, {0}).status().ToString(), HasSubstr("do not fit"));
+  // A character that is cut off ends with its string.
+  const auto cut = Call(
+      "SplitMergeTokenizeWithOffsets",
+      {Strings({"a\xe2\x80"}), Tensor::Vector<int32_t>({0, 0}), Tensor::Vector<int32_t>({0, 2})});
+  EXPECT_THAT(cut.value()[0].flat<std::string>(), testing::ElementsAre("a", "\xe2\x80"));
+  const auto score = [](const Shape& logits) {
+    return Call("TokenizerFromLogits",
+                {Strings({"abc"}), Tensor::Zeros(DType::kFloat, logits).value(),
+                 Tensor::Scalar(true)})
+        .status()
+        .code();
+  };
+  EXPECT_EQ(score({1, 3, 2}), absl::StatusCode::kOk);
+  EXPECT_EQ(score({1, 2, 2}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(score({2, 3, 2}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(score({1, 3, 3}), absl::StatusCode::kInternal);
+}
+
+TEST(Utf8BinarizeTest, RefusesLengthsThatAreNone) {
+  const auto bits = [](int64_t length, int64_t per_character) {
+    return Call("TFText>Utf8Binarize", {Strings({"a"})},
+                {{"word_length", length},
+                 {"bits_per_char", per_character},
+                 {"replacement_char", int64_t{0}}})
+        .status()
+        .code();
+  };
+  EXPECT_EQ(bits(2, 40), absl::StatusCode::kOk);
+  EXPECT_EQ(bits(0, 8), absl::StatusCode::kOk);
+  EXPECT_EQ(bits(-1, 8), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(bits(int64_t{1} << 40, int64_t{1} << 40), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(BoiseTagsTest, RefusesColumnsThatDoNotFit) {
+  const Tensor numbers = Tensor::Vector<int32_t>({0, 3}), splits = Tensor::Vector<int64_t>({0, 2});
+  const Tensor tags = Strings({"B-x", "E-x"});
+  const auto read = [&](const Tensor& ends, const Tensor& rows) {
+    return Call("TFText>BoiseTagsToOffsets", {numbers, ends, tags, splits, splits, rows}).status();
+  };
+  EXPECT_TRUE(read(numbers, splits).ok());
+  EXPECT_THAT(read(Tensor::Vector<int32_t>({0}), splits).ToString(), HasSubstr("same size"));
+  EXPECT_THAT(read(numbers, Tensor::Vector<int64_t>({0, 1, 2})).ToString(),
+              HasSubstr("same row splits"));
+  EXPECT_THAT(read(numbers, Tensor::Vector<int64_t>({0, 9})).ToString(), HasSubstr("row splits"));
 }
 
 }  // namespace
