@@ -61,6 +61,11 @@ TEST(UnusualArgumentsTest, AxesOfConcatAndSplitHaveTheRankThatTensorFlowAllows) 
   }
 }
 
+TEST(UnusualArgumentsTest, ZerosLikeTakesOneVariant) {
+  EXPECT_EQ(CodeOf("ZerosLike", {Tensor::Zeros(DType::kVariant, {2}).value()}), kInvalid);
+  EXPECT_EQ(CodeOf("ZerosLike", {Tensor::Zeros(DType::kFloat, {2}).value()}), kOk);
+}
+
 TEST(UnusualArgumentsTest, StitchedTensorsHaveLessThanTwoToThe31Rows) {
   const auto stitch = [](int32_t index) {
     return CodeOf("DynamicStitch",

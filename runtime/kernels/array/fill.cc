@@ -45,16 +45,19 @@ class ZerosLikeKernel : public OpKernel {
 };
 REGISTER_KERNEL("ZerosLike", DevicesOf<Fill>, ZerosLikeKernel);
 
-// Tensor lists and ragged tensors, whose handles are the host's on every device.
+// A tensor list or ragged tensor, whose handle is the host's on every device.
+// Errors: INVALID_ARGUMENT for several of them, which TensorFlow refuses, too.
 class ZerosLikeVariantsKernel : public OpKernel {
  public:
   explicit ZerosLikeVariantsKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    const auto variants = ctx.input(0).flat<Variant>();
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
-    for (size_t i = 0; i < variants.size(); ++i) {
-      ASSIGN_OR_RETURN(output->flat<Variant>()[i], ZerosLikeVariant(ctx, variants[i]));
+    const Tensor& x = ctx.input(0);
+    if (!x.shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a variant must be a scalar, has shape ", x.shape().ToString()));
     }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, x.shape()));
+    ASSIGN_OR_RETURN(*output->data<Variant>(), ZerosLikeVariant(ctx, *x.data<Variant>()));
     return absl::OkStatus();
   }
 };
