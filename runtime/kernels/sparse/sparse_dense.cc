@@ -3,6 +3,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/flat_position.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/scatter.h"
@@ -46,6 +47,12 @@ class SparseToDenseKernel : public OpKernel {
           " and a default of shape ", fallback.shape().ToString(), " do not fit together"));
     }
     ASSIGN_OR_RETURN(const Tensor coordinates, indices.Reshaped(Shape{count, depth}));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(fill_(ctx, &fallback, output));
+    if (validate_ && ctx.stream() == nullptr) {
+      if (SetAscending(coordinates, values, output)) return absl::OkStatus();
+      return CheckCoordinates(ctx, coordinates, shape);
+    }
     ASSIGN_OR_RETURN(Tensor places, ctx.AllocateTemp(DType::kInt64, Shape{count}));
     // The values of a device with memory of its own are not seen.
     const bool is_seen = IsHostAccessible(coordinates.memory_kind());
@@ -53,8 +60,6 @@ class SparseToDenseKernel : public OpKernel {
       RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kSkip, &places));
       if (!AreGood(places)) RETURN_IF_ERROR(CheckCoordinates(ctx, coordinates, shape));
     }
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(fill_(ctx, &fallback, output));
     if (count == 0 || output->num_elements() == 0) return absl::OkStatus();
     if (!is_seen) RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kError, &places));
     return scatter_(ctx, ScatterOp::kUpdate, {.size = output->num_elements()}, places,
@@ -72,6 +77,37 @@ class SparseToDenseKernel : public OpKernel {
       for (const int64_t place : flat) bad |= place < 0;
     }
     return !bad;
+  }
+
+  // Sets elements of `output`, on the host, to the values, of which one may be for all. Returns
+  // false at the first coordinates that are out of bounds or do not ascend.
+  static bool SetAscending(const Tensor& coordinates, const Tensor& values, Tensor* output) {
+    bool good = true;
+    VisitStorageType(values.dtype(), [&]<typename T>() {
+      VisitIndexType(coordinates.dtype(), [&]<typename Index>() {
+        good = VisitDepth(static_cast<int>(coordinates.dim(1)), [&]<int kDepth>() {
+          return SetAscendingOf<kDepth>(coordinates.data<Index>(), coordinates.dim(0), values,
+                                        reinterpret_cast<const T*>(values.raw()), output);
+        });
+      });
+    });
+    return good;
+  }
+  template <int kDepth, typename T, typename Index>
+  static bool SetAscendingOf(const Index* coordinates, int64_t count, const Tensor& values,
+                             const T* from, Tensor* output) {
+    const int64_t* const dims = output->shape().dims().data();
+    const int depth = output->rank();
+    const int64_t step = values.rank() == 0 ? 0 : 1;
+    T* const to = reinterpret_cast<T*>(output->mutable_raw());
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; ++i, coordinates += depth) {
+      const int64_t place = FlatPosition<kDepth>(coordinates, depth, dims);
+      if (place <= last) return false;
+      to[place] = from[i * step];
+      last = place;
+    }
+    return true;
   }
 
   // Names the first coordinates that are out of bounds or, if that is asked for, do not ascend.

@@ -16,11 +16,14 @@ bool IsZeroBits(const Tensor& value) {
 
 absl::Status RunFill(KernelContext& ctx, const Tensor* value, Tensor* output) {
   const DType dtype = output->dtype();
+  const int64_t width = static_cast<int64_t>(DTypeSize(dtype));
   if (value == nullptr || IsZeroBits(*value)) {
-    ZeroElements(dtype, output->mutable_raw(), output->num_elements());
+    ctx.ParallelFor(output->num_elements(), 0.02 * static_cast<double>(width),
+                    [&](int64_t begin, int64_t end) {
+                      ZeroElements(dtype, output->mutable_raw() + begin * width, end - begin);
+                    });
     return absl::OkStatus();
   }
-  const int64_t width = static_cast<int64_t>(DTypeSize(dtype));
   ctx.ParallelFor(
       output->num_elements(), 0.1 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
         FillElements(dtype, value->raw(), output->mutable_raw() + begin * width, end - begin);
