@@ -134,7 +134,10 @@ class BodyBuilder {
     if (!attrs.ok()) return AtNode(node, attrs.status());
     if (auto s = Substitute(attrs_, &*attrs); !s.ok()) return AtNode(node, s);
     if (unknown_.Find(node.name()) >= 0) return AtNode(node, TwoOfTheName());
-    if (graph_->FindOp(node.op()) == nullptr) {
+    const OpDef* const op = graph_->FindOp(node.op());
+    const std::string reason = op == nullptr ? "" : WhyDTypeIsNotAllowed(*op, *attrs);
+    if (!reason.empty()) attrs->insert_or_assign("_unsupported", AttrValue(reason));
+    if (op == nullptr || !reason.empty()) {
       if (graph_->FindNode(node.name()) != nullptr) return AtNode(node, TwoOfTheName());
       unknown_.Add(node.name(), node.op(), *std::move(attrs), node.device());
       nodes_.push_back(nullptr);

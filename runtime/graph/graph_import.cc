@@ -128,6 +128,13 @@ class Importer {
           Describe(node), ": nodes of this op are made by the runtime alone; remove it"));
     }
     const OpDef* op = graph_->FindOp(node.op());
+    if (op != nullptr && options_.allow_unknown_ops) {
+      const std::string reason = WhyDTypeIsNotAllowed(*op, *attrs);
+      if (!reason.empty()) {
+        attrs->insert_or_assign("_unsupported", AttrValue(reason));
+        op = nullptr;
+      }
+    }
     if (op == nullptr) {
       if (unknown_.Find(node.name()) >= 0 || graph_->FindNode(node.name()) != nullptr) {
         return TwoNodes(node);

@@ -1,5 +1,6 @@
 #include "runtime/graph/unknown_ops.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,30 @@
 #include "runtime/base/status.h"
 
 namespace tessera {
+namespace {
+
+bool IsAllowed(const AttrDef& def, const AttrValue& value) {
+  const auto is_allowed = [&](DType dtype) {
+    return std::find(def.allowed_types.begin(), def.allowed_types.end(), dtype) !=
+           def.allowed_types.end();
+  };
+  if (def.allowed_types.empty()) return true;
+  if (const DType* const dtype = value.get<DType>()) return is_allowed(*dtype);
+  const auto* const dtypes = value.get<std::vector<DType>>();
+  return dtypes == nullptr || std::all_of(dtypes->begin(), dtypes->end(), is_allowed);
+}
+
+}  // namespace
+
+std::string WhyDTypeIsNotAllowed(const OpDef& op, const AttrMap& attrs) {
+  const bool is_allowed = std::all_of(op.attrs.begin(), op.attrs.end(), [&](const AttrDef& def) {
+    const auto it = attrs.find(def.name);
+    return it == attrs.end() || IsAllowed(def, it->second);
+  });
+  if (is_allowed) return "";
+  AttrMap completed = attrs;
+  return std::string(CompleteAttrs(op, &completed).message());
+}
 
 int UnknownOps::Add(absl::string_view name, absl::string_view op, AttrMap attrs,
                     absl::string_view device) {

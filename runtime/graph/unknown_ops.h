@@ -16,6 +16,11 @@ namespace tessera {
 // outputs, and `_op` is the name of the unknown op. It keeps the other attributes of the node.
 inline constexpr absl::string_view kUnsupportedOp = "_Unsupported";
 
+// Returns why no node of the op can have these attributes if one is a dtype that the declaration
+// does not allow, such as one of a later version of TensorFlow; empty otherwise. A node of such a
+// dtype is as good as one of an unknown op, and keeps the reason as its attribute `_unsupported`.
+std::string WhyDTypeIsNotAllowed(const OpDef& op, const AttrMap& attrs);
+
 // Collects the nodes with unknown ops of a graph that is being built, together with their edges.
 // The number and the dtypes of their outputs are known only when all edges are.
 //

@@ -237,6 +237,81 @@ TEST_F(SavedModelTest, OpsOfSignaturesWithoutKernelsAreListedInOneMessage) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("Custom_second (node 'second')"));
 }
 
+TEST_F(SavedModelTest, DTypesThatOpsDoNotHaveAreListedWithOpsThatAreUnknown) {
+  CopyHere(kHalfPlusTwo);
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    tensorflow::GraphDef* const graph = meta_graph->mutable_graph_def();
+    // Of dtypes that their declarations do not allow: Tan in the graph, Sigmoid in a function.
+    tensorflow::NodeDef* const tan = graph->add_node();
+    tan->set_name("tan");
+    tan->set_op("Tan");
+    tan->add_input("source");
+    (*tan->mutable_attr())["T"].set_type(tensorflow::DT_UINT32);
+    tensorflow::NodeDef* const source = graph->add_node();
+    source->set_name("source");
+    source->set_op("Placeholder");
+    (*source->mutable_attr())["dtype"].set_type(tensorflow::DT_UINT32);
+    tensorflow::FunctionDef* const function = graph->mutable_library()->add_function();
+    function->mutable_signature()->set_name("f");
+    tensorflow::OpDef::ArgDef* const argument = function->mutable_signature()->add_input_arg();
+    argument->set_name("x");
+    argument->set_type(tensorflow::DT_UINT32);
+    tensorflow::OpDef::ArgDef* const result = function->mutable_signature()->add_output_arg();
+    result->set_name("y");
+    result->set_type(tensorflow::DT_UINT32);
+    tensorflow::NodeDef* const sigmoid = function->add_node_def();
+    sigmoid->set_name("inner");
+    sigmoid->set_op("Sigmoid");
+    sigmoid->add_input("x");
+    (*sigmoid->mutable_attr())["T"].set_type(tensorflow::DT_UINT32);
+    (*function->mutable_ret())["y"] = "inner:y:0";
+    tensorflow::NodeDef* const call = graph->add_node();
+    call->set_name("call");
+    call->set_op("PartitionedCall");
+    call->add_input("tan");
+    (*call->mutable_attr())["f"].mutable_func()->set_name("f");
+    for (const char* const types : {"Tin", "Tout"}) {
+      (*call->mutable_attr())[types].mutable_list()->add_type(tensorflow::DT_UINT32);
+    }
+    tensorflow::NodeDef* const custom = graph->add_node();
+    custom->set_name("custom");
+    custom->set_op("Custom");
+    custom->add_input("call");
+    tensorflow::SignatureDef& signature = (*meta_graph->mutable_signature_def())["odd"];
+    (*signature.mutable_inputs())["x"].set_name("source:0");
+    (*signature.mutable_outputs())["y"].set_name("custom:0");
+  });
+  const absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("3 ops have no kernel: Custom (node 'custom'), Sigmoid (node 'call/inner': "
+                        "op Sigmoid: attribute 'T' is uint32, allowed are: "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Tan (node 'tan': op Tan: attribute 'T' is uint32, allowed are: "));
+}
+
+TEST_F(SavedModelTest, ACallOfAFunctionThatIsNotThereIsAnError) {
+  CopyHere(kHalfPlusTwo);
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    tensorflow::GraphDef* const graph = meta_graph->mutable_graph_def();
+    graph->clear_library();
+    tensorflow::NodeDef* const call = graph->add_node();
+    call->set_name("call");
+    call->set_op("PartitionedCall");
+    call->add_input("x");
+    (*call->mutable_attr())["f"].mutable_func()->set_name("gone");
+    for (const char* const types : {"Tin", "Tout"}) {
+      (*call->mutable_attr())[types].mutable_list()->add_type(tensorflow::DT_FLOAT);
+    }
+    (*(*meta_graph->mutable_signature_def())["odd"].mutable_outputs())["y"].set_name("call:0");
+  });
+  SessionOptions options;
+  options.freeze_variables = true;
+  const absl::Status status = LoadSavedModel(directory_, {"serve"}, options).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'call' calls the function 'gone'"));
+}
+
 TEST_F(SavedModelTest, OpsWithoutKernelsBehindOthersAreListedToo) {
   CopyHere(kHalfPlusTwo);
   Edit([](tensorflow::MetaGraphDef* meta_graph) {

@@ -105,6 +105,10 @@ absl::Status VariableWrites::FollowNode(const Graph& graph, const Node& node,
     return absl::OkStatus();
   }
   for (const FunctionRef& ref : calls.functions) {
+    if (graph.library() == nullptr) {
+      return absl::NotFoundError(absl::StrCat("node '", node.name(), "' calls the function '",
+                                              ref.name, "', but the graph has no functions"));
+    }
     ASSIGN_OR_RETURN(const Summary* summary, Summarize(*graph.library(), ref));
     for (int i = calls.first_arg; i < node.num_inputs(); ++i) {
       if (summary->written_args.count(i - calls.first_arg) > 0) Write(inputs[i], written_args);

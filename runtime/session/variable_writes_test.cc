@@ -115,6 +115,17 @@ TEST(VariableWritesTest, UndeclaredUseCountsAsAWrite) {
   EXPECT_TRUE(writes.MayWrite(*variable));
 }
 
+TEST(VariableWritesTest, ACallInAGraphWithoutFunctionsIsAnError) {
+  const auto graph = ImportGraph(GraphFromText(R"(
+    x = Placeholder() {dtype: float}
+    call = PartitionedCall(x) {Tin: [float], Tout: [float], f: @gone}
+  )"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const absl::Status status = VariableWrites().Add(**graph);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(status.message().find("'call' calls the function 'gone'"), std::string::npos) << status;
+}
+
 TEST(VariableWritesTest, CallsTooDeepToFollowAreAnError) {
   constexpr int kFunctions = 5000;
   tensorflow::GraphDef graph_def;

@@ -201,6 +201,17 @@ TEST_F(GradientsTest, OpWithoutGradientIsAnErrorThatNamesTheNode) {
   EXPECT_THAT(std::string(gradients.status().message()), HasSubstr("'forward/Bitcast'"));
 }
 
+TEST_F(GradientsTest, LoopsOfFunctionsThatAreNotThereAreErrors) {
+  const Expr x = Input({1, 2});
+  const Expr y = Call("While", {x},
+                      {{"T", std::vector<DType>{DType::kFloat}},
+                       {"cond", FunctionRef{.name = "gone"}},
+                       {"body", FunctionRef{.name = "gone"}}});
+  const auto gradients = AddGradients(&graph_, {y.endpoint()}, {x.endpoint()});
+  EXPECT_EQ(gradients.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(gradients.status().message()), HasSubstr("'gone'"));
+}
+
 TEST_F(GradientsTest, OpWithoutGradientElsewhereIsNone) {
   const Expr x = Input({1, 2});
   static_cast<void>(Call("Bitcast", {x}, {{"type", DType::kFloat}}));

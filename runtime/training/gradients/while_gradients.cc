@@ -41,6 +41,9 @@ class WhileGradient {
  private:
   // A variable that the body gives back unchanged is the same in all iterations.
   absl::Status ClassifyVariables() {
+    if (d_.graph()->library() == nullptr) {
+      return absl::NotFoundError(absl::StrCat("there is no function '", body_.name, "'"));
+    }
     ASSIGN_OR_RETURN(const FunctionBody body, d_.graph()->library()->Instantiate(body_));
     for (int i = 0; i < num_variables_; ++i) {
       Endpoint result = body.results[i]->input(0);
