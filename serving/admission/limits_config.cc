@@ -15,7 +15,7 @@ constexpr int64_t kMaxShare = 1000;
 
 }  // namespace
 
-std::optional<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config) {
+std::vector<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config) {
   const struct {
     const char* field;
     bool is_set;
@@ -29,19 +29,20 @@ std::optional<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config) {
        kNoMaximum},
       {"share", config.has_share(), config.share(), 1, kMaxShare},
   };
+  std::vector<LimitsConfigError> errors;
   for (const auto& range : kRanges) {
     if (!range.is_set || (range.value >= range.low && range.value <= range.high)) continue;
-    return LimitsConfigError{
-        range.field, range.high == kNoMaximum
-                         ? absl::StrCat("is ", range.value, "; it must be at least ", range.low)
-                         : absl::StrCat("is ", range.value, "; it must be from ", range.low, " to ",
-                                        range.high)};
+    errors.push_back(
+        {range.field, range.high == kNoMaximum
+                          ? absl::StrCat("is ", range.value, "; it must be at least ", range.low)
+                          : absl::StrCat("is ", range.value, "; it must be from ", range.low,
+                                         " to ", range.high)});
   }
   if (config.has_max_queue() && !config.has_max_concurrent_requests()) {
-    return LimitsConfigError{"max_queue",
-                             "needs max_concurrent_requests, because nothing waits without it"};
+    errors.push_back(
+        {"max_queue", "needs max_concurrent_requests, because nothing waits without it"});
   }
-  return std::nullopt;
+  return errors;
 }
 
 }  // namespace tessera::serving

@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/limits.pb.h"
 
@@ -22,7 +22,7 @@ struct LimitsConfigError {
   std::string message;  // a sentence without the field's name: "is 0; it must be at least 1"
 };
 
-// Returns the first error of a block; nullopt if it has none.
-std::optional<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config);
+// Returns all errors of a block.
+std::vector<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config);
 
 }  // namespace tessera::serving

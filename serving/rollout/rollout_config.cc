@@ -1,5 +1,6 @@
 #include "serving/rollout/rollout_config.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace tessera::serving {
 namespace {
 
-using Error = RolloutConfigError;
+using Errors = std::vector<RolloutConfigError>;
 
 constexpr double kAllTraffic = 100;
 constexpr double kDefaultShares[] = {1, 10, 50, kAllTraffic};
@@ -23,46 +24,45 @@ constexpr double kNoMaximum = std::numeric_limits<double>::max();
 constexpr size_t kMaxKeyLength = 128;
 
 // Checks that a number is in [low, high]. NaN is not.
-std::optional<Error> CheckRange(const std::string& field, double value, double low, double high) {
-  if (value >= low && value <= high) return std::nullopt;
-  return Error{field, high == kNoMaximum
-                          ? absl::StrCat("is ", value, "; it must be at least ", low)
-                          : absl::StrCat("is ", value, "; it must be from ", low, " to ", high)};
+void CheckRange(const std::string& field, double value, double low, double high, Errors* errors) {
+  if (value >= low && value <= high) return;
+  errors->push_back(
+      {field, high == kNoMaximum
+                  ? absl::StrCat("is ", value, "; it must be at least ", low)
+                  : absl::StrCat("is ", value, "; it must be from ", low, " to ", high)});
 }
 
-std::optional<Error> CheckSteps(const RolloutConfig& config) {
+void CheckSteps(const RolloutConfig& config, Errors* errors) {
   double last_share = 0;
   for (int i = 0; i < config.steps_size(); ++i) {
     const std::string step = absl::StrCat("steps[", i, "].");
     const double share = config.steps(i).share_percent();
     if (!(share > last_share && share <= kAllTraffic)) {
-      return Error{step + "share_percent",
-                   absl::StrCat("is ", share, "; it must be above ", last_share,
-                                i == 0 ? "" : ", the share of the step before,", " and at most ",
-                                kAllTraffic)};
+      errors->push_back(
+          {step + "share_percent", absl::StrCat("is ", share, "; it must be above ", last_share,
+                                                i == 0 ? "" : ", the share of the step before,",
+                                                " and at most ", kAllTraffic)});
+    } else {
+      last_share = share;
     }
-    last_share = share;
-    if (auto error = CheckRange(step + "duration_seconds", config.steps(i).duration_seconds(), 0,
-                                kMaxStepSeconds)) {
-      return error;
-    }
+    CheckRange(step + "duration_seconds", config.steps(i).duration_seconds(), 0, kMaxStepSeconds,
+               errors);
   }
-  return std::nullopt;
 }
 
-std::optional<Error> CheckConditions(const RolloutConfig& config) {
+void CheckConditions(const RolloutConfig& config, Errors* errors) {
   const RolloutConditions& conditions = config.conditions();
   if (conditions.has_window_seconds()) {
     const double window = conditions.window_seconds();
     if (!(window > 0 && window <= kMaxWindowSeconds)) {
-      return Error{
-          "conditions.window_seconds",
-          absl::StrCat("is ", window, "; it must be above 0 and at most ", kMaxWindowSeconds)};
+      errors->push_back(
+          {"conditions.window_seconds",
+           absl::StrCat("is ", window, "; it must be above 0 and at most ", kMaxWindowSeconds)});
     }
   }
   if (conditions.has_min_requests() && conditions.min_requests() < 1) {
-    return Error{"conditions.min_requests",
-                 absl::StrCat("is ", conditions.min_requests(), "; it must be at least 1")};
+    errors->push_back({"conditions.min_requests",
+                       absl::StrCat("is ", conditions.min_requests(), "; it must be at least 1")});
   }
   struct Limit {
     const char* name;
@@ -89,40 +89,44 @@ std::optional<Error> CheckConditions(const RolloutConfig& config) {
   for (const Limit& limit : limits) {
     if (!limit.is_set) continue;
     const std::string field = absl::StrCat("conditions.", limit.name);
-    if (auto error = CheckRange(field, limit.value, 0, limit.high)) return error;
+    CheckRange(field, limit.value, 0, limit.high, errors);
     if (limit.is_of_drift && config.mirror_percent() == 0) {
-      return Error{field, "compares answers to mirrored requests; set mirror_percent as well"};
+      errors->push_back(
+          {field, "compares answers to mirrored requests; set mirror_percent as well"});
     }
   }
-  return std::nullopt;
 }
 
-std::optional<Error> CheckStickyKey(const std::string& key) {
+void CheckStickyKey(const std::string& key, Errors* errors) {
+  const auto add = [errors](std::string message) {
+    errors->push_back({"sticky_key", std::move(message)});
+  };
   if (key.size() > kMaxKeyLength) {
-    return Error{"sticky_key", absl::StrCat("is longer than ", kMaxKeyLength, " characters")};
+    add(absl::StrCat("is longer than ", kMaxKeyLength, " characters"));
   }
-  for (const char c : key) {
-    if (absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.') continue;
-    return Error{"sticky_key",
-                 "is no name of a header; letters, digits, '-', '_' and '.' may stand in one"};
+  const bool is_name = std::all_of(key.begin(), key.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+  if (!is_name) {
+    add("is no name of a header; letters, digits, '-', '_' and '.' may stand in one");
   }
   const std::string lower = absl::AsciiStrToLower(key);
   if (absl::EndsWith(lower, "-bin") || absl::StartsWith(lower, "grpc-")) {
-    return Error{"sticky_key",
-                 absl::StrCat("is '", key,
-                              "'; gRPC keeps names that begin with grpc- or end in -bin for other "
-                              "uses, choose another one")};
+    add(absl::StrCat("is '", key,
+                     "'; gRPC keeps names that begin with grpc- or end in -bin for other uses, "
+                     "choose another one"));
   }
-  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Error> CheckRolloutConfig(const RolloutConfig& config) {
-  if (auto error = CheckSteps(config)) return error;
-  if (auto error = CheckRange("mirror_percent", config.mirror_percent(), 0, 100)) return error;
-  if (auto error = CheckConditions(config)) return error;
-  return CheckStickyKey(config.sticky_key());
+Errors CheckRolloutConfig(const RolloutConfig& config) {
+  Errors errors;
+  CheckSteps(config, &errors);
+  CheckRange("mirror_percent", config.mirror_percent(), 0, 100, &errors);
+  CheckConditions(config, &errors);
+  CheckStickyKey(config.sticky_key(), &errors);
+  return errors;
 }
 
 RolloutConfig WithDefaults(RolloutConfig config) {

@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/rollout.pb.h"
 
@@ -19,10 +19,10 @@ struct RolloutConfigError {
   std::string message;  // a sentence without the field's name: "must be above 10, ..."
 };
 
-// Returns the first error of a block, nullopt if it can be followed. Shares must rise and be at
-// most 100; times, limits and numbers of requests must be in their ranges; a limit of drift needs
+// Returns all errors of a block; none if it can be followed. Shares must rise and be at most 100;
+// times, limits and numbers of requests must be in their ranges; a limit of drift needs
 // mirror_percent, and the sticky key must be a name that clients can send.
-std::optional<RolloutConfigError> CheckRolloutConfig(const RolloutConfig& config);
+std::vector<RolloutConfigError> CheckRolloutConfig(const RolloutConfig& config);
 
 // Returns a block that passed CheckRolloutConfig() with its defaults filled in. The last step of
 // the result has all traffic: where the block leaves that out, a step of no duration is added.

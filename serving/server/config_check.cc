@@ -143,8 +143,12 @@ class ModelChecker {
 
  private:
   void CheckModel(const ModelConfig& model) {
+    for (const std::string& error : LoggingConfigErrors(model)) {
+      Add("logging_config", absl::InvalidArgumentError(error));
+    }
     ModelServerConfig alone;
     *alone.mutable_model_config_list()->add_config() = model;
+    alone.mutable_model_config_list()->mutable_config(0)->clear_logging_config();
     if (const absl::Status status = CheckModelServerConfig(alone, nullptr, {kTensorFlowPlatform});
         !status.ok()) {
       return Add("", status);

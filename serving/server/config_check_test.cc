@@ -109,6 +109,32 @@ TEST_F(ConfigCheckTest, ModelsMayNotShareALog) {
                                 HasSubstr("filename_prefix '/logs/x' is that of model 'a'"))));
 }
 
+TEST_F(ConfigCheckTest, EveryErrorOfABlockIsTold) {
+  options_.config = Write("server.yaml",
+                          "models:\n"
+                          "  - name: a\n"
+                          "    base_path: /nowhere/a\n"
+                          "    limits: {timeout_ms: 0, share: 0}\n"
+                          "    rollout: {mirror_percent: 200, sticky_key: grpc-x}\n"
+                          "    logging_config:\n"
+                          "      log_collector_config: {type: files, filename_prefix: a}\n"
+                          "      sampling_config: {sampling_rate: 2}\n");
+  ConfigReport report;
+  ReadConfigFile(options_.config, &options_, &report);
+  std::vector<std::string> keys;
+  for (const ConfigFinding& finding : report.findings()) keys.push_back(finding.place.key);
+  EXPECT_THAT(keys,
+              ElementsAre("models[0].limits.timeout_ms", "models[0].limits.share",
+                          "models[0].rollout.mirror_percent", "models[0].rollout.sticky_key"));
+  EXPECT_THAT(Check(), ElementsAre(AllOf(StartsWith("7 models[0].logging_config: "),
+                                         HasSubstr("log_collector_config.type is 'files'")),
+                                   AllOf(StartsWith("7 models[0].logging_config: "),
+                                         HasSubstr("filename_prefix is 'a'")),
+                                   AllOf(StartsWith("7 models[0].logging_config: "),
+                                         HasSubstr("sampling_config.sampling_rate is 2")),
+                                   StartsWith("3 models[0].base_path: ")));
+}
+
 TEST_F(ConfigCheckTest, AGraphWithAnUnknownOpIsNamed) {
   Write("m/1/saved_model.pbtxt",
         "meta_graphs { meta_info_def { tags: 'serve' } "

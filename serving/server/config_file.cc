@@ -108,17 +108,18 @@ class ConfigFileReader {
     CheckModelOfRollout(context, node, *model);
   }
 
-  // Reads a block, and tells its first error by `check`, which says which field it is about.
+  // Reads a block, and tells its errors by `check`, which says which fields they are about. A block
+  // with a value of another type is told of that alone.
   template <typename Config, typename Check>
   void ReadChecked(const std::string& context, const YAML::Node& node, Check check,
                    Config* config) {
     const size_t errors = report_->findings().size();
     ReadProto(context, node, config);
     if (report_->findings().size() > errors) return;
-    const auto error = check(*config);
-    if (!error) return;
-    const std::string key = absl::StrCat(context, ".", error->field);
-    Error(Descend(node, error->field), key, absl::StrCat(key, " ", error->message));
+    for (const auto& error : check(*config)) {
+      const std::string key = absl::StrCat(context, ".", error.field);
+      Error(Descend(node, error.field), key, absl::StrCat(key, " ", error.message));
+    }
   }
 
   // The message has no difference between no steps, which have defaults, and an empty list of them.

@@ -77,49 +77,54 @@ absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig
   return absl::OkStatus();
 }
 
-absl::Status LoggingError(const ModelConfig& model, absl::string_view problem) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("logging_config of model ", model.name(), ": ", problem));
-}
-
 absl::Status CheckLogging(const ModelConfigList& list) {
   std::map<std::string, std::string> models;  // by prefix
   for (const ModelConfig& model : list.config()) {
     if (!model.has_logging_config()) continue;
-    const auto& logging = model.logging_config();
-    const auto& collector = logging.log_collector_config();
-    if (collector.type() != kTfRecordCollector) {
-      return LoggingError(model, absl::StrCat("log_collector_config.type is '", collector.type(),
-                                              "'; it must be '", kTfRecordCollector, "'"));
-    }
-    const std::string& prefix = collector.filename_prefix();
-    if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
-      return LoggingError(model, absl::StrCat("log_collector_config.filename_prefix is '", prefix,
-                                              "'; it must be an absolute path that ends in the "
-                                              "beginning of a file's name"));
-    }
+    std::vector<std::string> errors = LoggingConfigErrors(model);
+    const std::string& prefix = model.logging_config().log_collector_config().filename_prefix();
     const auto [first, is_first] = models.emplace(prefix, model.name());
     if (!is_first) {
-      return LoggingError(
-          model, absl::StrCat("log_collector_config.filename_prefix '", prefix,
-                              "' is that of model ", first->second, "; each model needs its own"));
+      errors.push_back(absl::StrCat("log_collector_config.filename_prefix '", prefix,
+                                    "' is that of model ", first->second,
+                                    "; each model needs its own"));
     }
-    const auto& sampling = logging.sampling_config();
-    if (!(sampling.sampling_rate() >= 0 && sampling.sampling_rate() <= 1)) {
-      return LoggingError(
-          model, absl::StrCat("sampling_config.sampling_rate is ", sampling.sampling_rate(),
-                              "; it must be from 0 to 1"));
-    }
-    if (sampling.per_task_sampling_configs_size() > 0 || logging.has_custom_logging_config()) {
-      return LoggingError(
-          model,
-          "per_task_sampling_configs and custom_logging_config are not supported; remove them");
+    if (!errors.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("logging_config of model ", model.name(), ": ", errors.front()));
     }
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::vector<std::string> LoggingConfigErrors(const ModelConfig& model) {
+  std::vector<std::string> errors;
+  if (!model.has_logging_config()) return errors;
+  const auto& logging = model.logging_config();
+  const auto& collector = logging.log_collector_config();
+  if (collector.type() != kTfRecordCollector) {
+    errors.push_back(absl::StrCat("log_collector_config.type is '", collector.type(),
+                                  "'; it must be '", kTfRecordCollector, "'"));
+  }
+  const std::string& prefix = collector.filename_prefix();
+  if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
+    errors.push_back(absl::StrCat("log_collector_config.filename_prefix is '", prefix,
+                                  "'; it must be an absolute path that ends in the beginning of a "
+                                  "file's name"));
+  }
+  const auto& sampling = logging.sampling_config();
+  if (!(sampling.sampling_rate() >= 0 && sampling.sampling_rate() <= 1)) {
+    errors.push_back(absl::StrCat("sampling_config.sampling_rate is ", sampling.sampling_rate(),
+                                  "; it must be from 0 to 1"));
+  }
+  if (sampling.per_task_sampling_configs_size() > 0 || logging.has_custom_logging_config()) {
+    errors.push_back(
+        "per_task_sampling_configs and custom_logging_config are not supported; remove them");
+  }
+  return errors;
+}
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -22,6 +22,10 @@ inline constexpr char kTfRecordCollector[] = "tfrecord";
 // Errors: INVALID_ARGUMENT if neither field does, or both do.
 absl::StatusOr<std::string> PlatformOf(const tensorflow::serving::ModelConfig& model);
 
+// Returns what is wrong with a model's logging_config, whatever other models have: a sentence for
+// each error, without the model's name. A model without one has no errors.
+std::vector<std::string> LoggingConfigErrors(const tensorflow::serving::ModelConfig& model);
+
 // Returns OK if `config` may replace `previous` on a server that has these platforms. `previous` is
 // null, or empty, if `config` is the first one.
 // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, a platform that is not

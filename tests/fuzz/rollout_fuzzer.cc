@@ -102,7 +102,7 @@ void Fuzz(absl::string_view input) {
   const absl::StatusOr<RolloutState> state = ParseRolloutState(TakeText(&input));
   RolloutConfig config;
   if (!google::protobuf::util::JsonStringToMessage(block, &config).ok()) return;
-  if (CheckRolloutConfig(config) || config.steps_size() > 1000) return;
+  if (!CheckRolloutConfig(config).empty() || config.steps_size() > 1000) return;
   RolloutState::Model saved;
   if (state.ok() && !state->models().empty()) saved = state->models().begin()->second;
   Drive(Rollout("m", WithDefaults(config), saved), input);
