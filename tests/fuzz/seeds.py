@@ -126,6 +126,46 @@ def v2_bodies():
     yield b"\0\0" + struct.pack("<4f", 1, 2, 3, 4)
 
 
+def v2_messages():
+    """Inferences with typed and with raw contents, in one piece and in pieces of three bytes."""
+    def field(number, contents):
+        return bytes([number << 3 | 2, len(contents)]) + contents
+
+    def packed(number, values):
+        return field(number, bytes(values))
+
+    typed = {
+        b"BOOL": packed(1, [1, 0]),
+        b"INT8": packed(2, [1, 2]),
+        b"INT64": packed(3, [1, 2]),
+        b"UINT16": packed(4, [1, 2]),
+        b"UINT64": packed(5, [1, 2]),
+        b"FP32": field(6, struct.pack("<2f", 1, 2)),
+        b"FP64": field(7, struct.pack("<2d", 1, 2)),
+        b"BYTES": field(8, b"a") + field(8, b""),
+    }
+    raw = {
+        b"FP32": struct.pack("<2f", 1, 2),
+        b"BF16": b"\x80\x3f\0\x40",
+        b"BOOL": b"\1\2",
+        b"BYTES": struct.pack("<I2sI", 2, b"ab", 0),
+    }
+    parameter = field(1, b"p") + field(2, b"\x08\1")
+    head = field(1, b"m") + field(2, b"1") + field(3, b"id") + field(4, parameter)
+    wanted = field(6, field(1, b"y") + field(2, field(1, b"binary_data") + field(2, b"\x08\1")))
+
+    def tensor(datatype, contents=b""):
+        named = field(1, b"x") + field(2, datatype) + packed(3, [2])
+        return field(5, named + (field(5, contents) if contents else b""))
+
+    for pieces in (b"\0", b"\3"):
+        for datatype, contents in typed.items():
+            yield pieces + head + tensor(datatype, contents) + wanted
+        for datatype, contents in raw.items():
+            yield pieces + head + tensor(datatype) + field(7, contents)
+        yield pieces + tensor(b"INT32", packed(2, [1, 2])) + field(7, bytes(8))
+
+
 def saved_models():
     """Recorded models whose graph is small."""
     for path in sorted(DATA.rglob("saved_model.pb")):
@@ -283,6 +323,7 @@ SEEDS = {
     "rollout_fuzzer": rollouts,
     "admin_fuzzer": admin_requests,
     "v2_body_fuzzer": v2_bodies,
+    "v2_message_fuzzer": v2_messages,
 }
 
 
