@@ -1,5 +1,6 @@
 // Ops that take elements out of the pipeline: IteratorGetNext and its forms, ReduceDataset,
 // DatasetToSingleElement.
+#include "runtime/data/pipeline_control.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/iterator_resource.h"
 #include "runtime/kernels/data/optional.h"
@@ -19,9 +20,13 @@ class GetNextKernel final : public OpKernel {
   explicit GetNextKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
+    ElementStep step(ctx.step());
     Element element;
-    ASSIGN_OR_RETURN(const bool more, iterator->Next(ctx.step(), &element));
-    if (!more) return absl::OutOfRangeError("End of sequence");
+    ASSIGN_OR_RETURN(const bool more, iterator->Next(step.context(), &element));
+    if (!more) {
+      if (step.control() != nullptr) step.control()->NoteEnd();
+      return absl::OutOfRangeError("End of sequence");
+    }
     RETURN_IF_ERROR(spec_.CheckTypes(element));
     PutElement(ctx, element);
     return absl::OkStatus();
@@ -38,8 +43,9 @@ class GetNextAsOptionalKernel final : public OpKernel {
   explicit GetNextAsOptionalKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
+    ElementStep step(ctx.step());
     Element element;
-    ASSIGN_OR_RETURN(const bool more, iterator->Next(ctx.step(), &element));
+    ASSIGN_OR_RETURN(const bool more, iterator->Next(step.context(), &element));
     if (more) RETURN_IF_ERROR(spec_.CheckTypes(element));
     ctx.set_output(0, more ? OptionalTensor(std::move(element)) : OptionalTensor(absl::nullopt));
     return absl::OkStatus();
@@ -58,10 +64,11 @@ class SingleElementKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
     RETURN_IF_ERROR(spec_.CheckFits(dataset->spec()));
     const std::unique_ptr<Iterator> iterator = dataset->MakeIterator();
+    ElementStep step(ctx.step());
     Element element, other;
-    ASSIGN_OR_RETURN(bool more, iterator->Next(ctx.step(), &element));
+    ASSIGN_OR_RETURN(bool more, iterator->Next(step.context(), &element));
     if (!more) return absl::InvalidArgumentError("Dataset was empty.");
-    ASSIGN_OR_RETURN(more, iterator->Next(ctx.step(), &other));
+    ASSIGN_OR_RETURN(more, iterator->Next(step.context(), &other));
     if (more) return absl::InvalidArgumentError("Dataset had more than one element.");
     RETURN_IF_ERROR(spec_.CheckTypes(element));
     PutElement(ctx, element);
@@ -93,9 +100,10 @@ class ReduceKernel final : public OpKernel {
     Element state;
     for (int i = initial_.begin; i < initial_.end; ++i) state.push_back(ctx.TakeInput(i));
     const std::unique_ptr<Iterator> iterator = dataset->MakeIterator();
+    ElementStep step(ctx.step());
     Element element, results;
     while (true) {
-      ASSIGN_OR_RETURN(const bool more, iterator->Next(ctx.step(), &element));
+      ASSIGN_OR_RETURN(const bool more, iterator->Next(step.context(), &element));
       if (!more) break;
       Element args = std::move(state);
       for (Tensor& component : element) args.push_back(std::move(component));

@@ -11,14 +11,14 @@ namespace tessera {
 // Thread-safe.
 struct RunControl {
   // Ends the run after the step that runs now, with a checkpoint. A wait for data ends at once,
-  // and so does a step that waits for a queue which queue runners fill.
+  // and so does a step that waits for a queue which queue runners fill, or for an iterator.
   void Stop() {
     is_stopping.store(true, std::memory_order_release);
     data_waits.Cancel();
   }
 
   std::atomic<bool> is_stopping{false};
-  // Cancels waits for batches and the threads that fill queues.
+  // Cancels waits for batches and for iterators of the graph, and the threads that fill queues.
   CancellationManager data_waits;
 
   // How far the run has come.

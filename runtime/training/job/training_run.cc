@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "runtime/data/pipeline_control.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/session/queue_threads.h"
 #include "runtime/training/job/background_save.h"
@@ -50,12 +51,17 @@ class TrainingRun {
         is_uploaded_(prepared_.source != nullptr && prepared_.step->UploadsBatches()),
         data_watchdog_(step_timeout_, [control] { control->data_waits.Cancel(); }) {}
 
+  ~TrainingRun() {
+    if (stops_pipelines_) control_->data_waits.Deregister(pipeline_token_);
+  }
+
   absl::Status Run() {
     const absl::Time start = absl::Now();
     RETURN_IF_ERROR(OpenFolder());
     if (is_uploaded_) UploadAhead();
     RETURN_IF_ERROR(InitOrResume());
     const TrainingProgram& program = *prepared_.program;
+    if (prepared_.source == nullptr) ControlPipelines(program.session->resources());
     if (!program.queue_runners.empty()) {
       ASSIGN_OR_RETURN(queue_threads_, QueueThreads::Start(program.queue_runners, *program.session,
                                                            &control_->data_waits));
@@ -126,6 +132,14 @@ class TrainingRun {
       record.texts.emplace_back("data_begin_anew", restored->data_note);
     }
     return log_->Write(record);
+  }
+
+  // Lets a stop end the waits of steps for elements of the graph's own pipelines.
+  void ControlPipelines(ResourceManager& resources) {
+    pipelines_ = PipelineControl::MakeIn(resources);
+    stops_pipelines_ = control_->data_waits.Register(
+        [pipelines = pipelines_.get()] { pipelines->Stop(); }, &pipeline_token_);
+    if (!stops_pipelines_) pipelines_->Stop();
   }
 
   absl::Status AddHooks() {
@@ -272,7 +286,7 @@ class TrainingRun {
         is_uploaded_ ? prepared_.step->RunUploaded(prepared_.source->prepared(), step_timeout_)
                      : prepared_.step->Run(batch, step_timeout_);
     if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
-    if (queue_threads_ != nullptr && !loss.ok()) return EndOfQueues(loss.status(), step);
+    if (pipelines_ && !loss.ok()) return EndOfOwnData(loss.status(), step);
     if (!loss.ok()) return StepError(loss.status(), step);
     position_.step = step;
     const StepResult result{.step = step, .loss = *loss, .rows = RowsOf(batch), .batch = &batch};
@@ -296,20 +310,25 @@ class TrainingRun {
   // A kernel that refuses its arguments refuses what the batch holds, such as a label out of range.
   absl::Status StepError(const absl::Status& error, int64_t step) const {
     const absl::Status annotated = Annotate(error, absl::StrCat("step ", step, ": "));
-    const bool is_of_data = prepared_.source != nullptr &&
-                            (absl::IsInvalidArgument(error) || absl::IsOutOfRange(error));
+    const bool is_of_data =
+        absl::IsDataLoss(error) || (prepared_.source != nullptr &&
+                                    (absl::IsInvalidArgument(error) || absl::IsOutOfRange(error)));
     return is_of_data ? WithFailure(annotated, RunFailure::kData) : annotated;
   }
 
-  // A step fails when a queue has no more for it: because of an error of the threads that fill it,
-  // because the run is to stop, which closes all queues, or because the data have ended.
-  absl::Status EndOfQueues(const absl::Status& error, int64_t step) {
-    const absl::Status filled = queue_threads_->status();
-    if (!filled.ok()) {
-      return WithFailure(Annotate(filled, absl::StrCat("step ", step, ": the graph's own data: ")),
+  // A step fails when a queue or an iterator of the graph has no more for it: because of an error
+  // of the threads that fill a queue, because the run is to stop, which closes all queues and ends
+  // all waits for elements, or because the data have ended.
+  absl::Status EndOfOwnData(const absl::Status& error, int64_t step) {
+    const bool has_queues = queue_threads_ != nullptr;
+    if (has_queues && !queue_threads_->status().ok()) {
+      return WithFailure(Annotate(queue_threads_->status(),
+                                  absl::StrCat("step ", step, ": the graph's own data: ")),
                          RunFailure::kData);
     }
-    if (!absl::IsOutOfRange(error)) return StepError(error, step);
+    if (control_->is_stopping && absl::IsCancelled(error)) return absl::OkStatus();
+    const bool is_end = absl::IsOutOfRange(error) && (has_queues || pipelines_->has_ended());
+    if (!is_end) return StepError(error, step);
     if (control_->is_stopping) return absl::OkStatus();
     end_.Ask("the graph's own data have ended", /*complete=*/true);
     return absl::OkStatus();
@@ -367,6 +386,9 @@ class TrainingRun {
   Evaluation evaluation_{.step = -1};            // the last one
   BackgroundSave save_;                          // its thread uses state_
   std::unique_ptr<QueueThreads> queue_threads_;  // null: the graph has no queue runners
+  IntrusivePtr<PipelineControl> pipelines_;      // null: the graph reads no data of its own
+  CancellationManager::Token pipeline_token_ = 0;
+  bool stops_pipelines_ = false;
 };
 
 }  // namespace
