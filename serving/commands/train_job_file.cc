@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cctype>
 #include <set>
 #include <utility>
 #include <vector>
@@ -159,7 +160,9 @@ class Setting {
       const FieldDescriptor* field = Find(*message, parts[i], context);
       if (field == nullptr) return;
       absl::StrAppend(&context, ".", parts[i].name);
+      if (value_.empty() && !IsSet(*message, field)) return;  // there is nothing to take out
       if (field->is_map() && i + 2 == parts.size()) {
+        if (value_.empty()) return EraseEntry(parts[i + 1].name, field, message);
         YAML::Node entry;
         entry[parts[i + 1].name] = value;
         return Fill(context, field, entry, message);
@@ -183,6 +186,7 @@ class Setting {
     const FieldDescriptor* field = Find(*message, parts.back(), context);
     if (field == nullptr) return;
     if (parts.back().index >= 0) return Error("a list is set as a whole: KEY=[A, B]");
+    if (value_.empty()) return message->GetReflection()->ClearField(message, field);
     if (const auto* oneof = field->real_containing_oneof()) {
       message->GetReflection()->ClearOneof(message, oneof);
     }
@@ -191,6 +195,25 @@ class Setting {
   }
 
  private:
+  static bool IsSet(const Message& message, const FieldDescriptor* field) {
+    const auto* reflection = message.GetReflection();
+    return field->is_repeated() ? reflection->FieldSize(message, field) > 0
+                                : reflection->HasField(message, field);
+  }
+
+  // Takes the entry out of a map from strings. A key that is not there is no error.
+  static void EraseEntry(const std::string& key, const FieldDescriptor* field, Message* message) {
+    const auto* reflection = message->GetReflection();
+    const auto* key_field = field->message_type()->map_key();
+    const int size = reflection->FieldSize(*message, field);
+    for (int i = 0; i < size; ++i) {
+      const Message& entry = reflection->GetRepeatedMessage(*message, field, i);
+      if (entry.GetReflection()->GetString(entry, key_field) != key) continue;
+      reflection->SwapElements(message, field, i, size - 1);
+      return reflection->RemoveLast(message, field);
+    }
+  }
+
   const FieldDescriptor* Find(const Message& message, const PathPart& part,
                               const std::string& context) {
     const auto* descriptor = message.GetDescriptor();
@@ -244,7 +267,6 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
                        absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": ", error.msg)));
   }
   YamlToProto(path, kContext, node, job, {}, report);
-  std::set<std::string> set_keys;
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     if (equals == setting.npos || equals == 0) {
@@ -254,7 +276,6 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
                   message);
       continue;
     }
-    set_keys.insert(setting.substr(0, equals));
     Setting(setting.substr(0, equals), setting.substr(equals + 1), report).Apply(job);
   }
   // What a job lacks because its key was misspelt is no second error.
@@ -262,8 +283,9 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
   for (const JobFinding& finding : CheckJob(*job)) {
     const absl::Status status =
         absl::InvalidArgumentError(absl::StrCat(path, ": ", finding.key, ": ", finding.message));
-    if (set_keys.contains(finding.key)) {
-      report->Add({.key = "set " + finding.key}, status, finding.message);
+    const std::string over = SettingOver(finding.key, settings);
+    if (!over.empty()) {
+      report->Add({.key = "set " + over}, status, finding.message);
     } else {
       report->Add({.file = path, .line = LineOf(node, finding.key), .key = finding.key}, status,
                   finding.message);

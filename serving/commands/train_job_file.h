@@ -12,7 +12,8 @@ namespace tessera::serving {
 // Fills *job from the file at `path`, whose keys are the fields of tessera.training.TrainingJob.
 // Then applies `settings`, "KEY=VALUE" each, in their order. A key is a path of fields, such as
 // "hooks.checkpoint.every_steps", "eval.metrics[0].k" or "graph.outputs.logits"; the value is YAML
-// and takes the place of what the file has there. At last checks the whole by CheckJob().
+// and takes the place of what the file has there. "KEY=" without a value takes the setting out, so
+// that its default counts. At last checks the whole by CheckJob().
 //
 // Adds an error to the report for everything that is wrong, with file and line; an error in a
 // setting has the key "set KEY" and no file.

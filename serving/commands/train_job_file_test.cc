@@ -80,6 +80,33 @@ TEST_F(TrainJobFileTest, SettingsGoOverTheFile) {
   EXPECT_EQ(job_.seed(), 7);
 }
 
+TEST_F(TrainJobFileTest, SettingsWithoutAValueTakeOutWhatTheFileHas) {
+  const std::string job = std::string(kJob) +
+                          "export: {base_path: served, outputs: {a: a:0, b: b:0}, "
+                          "metric: accuracy, at_least: 0.5}\n";
+  EXPECT_EQ(Read(job, {"export=", "seed=", "eval.every_steps="}), "");
+  EXPECT_FALSE(job_.has_export_());
+  EXPECT_EQ(Read(job, {"export.metric=", "export.at_least=", "export.outputs.a=",
+                       "export.outputs.c=", "eval.metrics="}),
+            "");
+  EXPECT_TRUE(job_.has_export_());
+  EXPECT_FALSE(job_.export_().has_at_least());
+  EXPECT_EQ(job_.export_().outputs_size(), 1);
+  EXPECT_EQ(job_.export_().outputs().at("b"), "b:0");
+  EXPECT_EQ(job_.eval().metrics_size(), 0);
+  // A setting inside of a block that is not there makes none.
+  EXPECT_EQ(Read(kJob, {"export.metric=", "export.outputs.a=", "hooks.profiler.steps="}), "");
+  EXPECT_FALSE(job_.has_export_());
+  EXPECT_FALSE(job_.hooks().has_profiler());
+  // Nor does it take out another choice of the same kind.
+  EXPECT_EQ(Read(kJob, {"graph.forward="}), "");
+  EXPECT_EQ(job_.graph().saved_model(), "model");
+  // What a job cannot do without is missed at its place.
+  EXPECT_EQ(Read(kJob, {"batch="}), "0 set batch: is missing: the number of rows of a batch\n");
+  EXPECT_EQ(Read(kJob, {"exports="}),
+            "0 set exports: unknown key 'exports' in job; did you mean 'export'?\n");
+}
+
 class JobErrorTest : public ::testing::Test {
  protected:
   // Returns the place of the finding for an error with this message.
