@@ -24,7 +24,7 @@ class PipelineControl : public Resource {
   // Returns null if there is none.
   static IntrusivePtr<PipelineControl> FindIn(const ResourceManager& resources);
 
-  // From now on, taking an element is an error with the code CANCELLED.
+  // Makes every kernel that takes an element fail with CANCELLED, now and later.
   void Stop() { stop_.Cancel(); }
   CancellationManager& stop() { return stop_; }
 

@@ -82,14 +82,22 @@ class Pipeline:
 
 def _count(make):
     """How many elements there are, and the error behind them, if any."""
-    for count in range(_MOST_ELEMENTS + 1):
-        pipeline = Pipeline(make, count, 0)
+    graph = tf.Graph()
+    with graph.as_default():
+        files = []
+        iterator = _v1.data.make_initializable_iterator(make(files))
+        element = tf.nest.flatten(iterator.get_next(), expand_composites=True)
+    count = 0
+    with _v1.Session(graph=graph, config=recording.session_config()) as session:
         try:
-            if not pipeline.run(pipeline.fetches)[-1]:
-                return count, None
+            for operation in [*files, iterator.initializer]:
+                session.run(operation)
+            for count in range(_MOST_ELEMENTS):
+                session.run(element)
+            return _MOST_ELEMENTS, None
         except errors.OpError as error:
-            return count, error
-    return _MOST_ELEMENTS, None
+            ended = isinstance(error, errors.OutOfRangeError) and "End of sequence" in str(error)
+            return count, None if ended else error
 
 
 def record(directory, name, make, rewind=0):

@@ -55,14 +55,14 @@ class CsvRecords final : public FileElements {
   absl::StatusOr<bool> Next(Element* element) override {
     if (format_.header && bytes_->position() == 0) {
       ASSIGN_OR_RETURN(const bool more, ReadRecordText());
-      if (!more) return false;
+      if (!more) return absl::InvalidArgumentError("Can't read header of file: it is empty");
     }
-    do {
-      ASSIGN_OR_RETURN(const bool more, ReadRecordText());
-      if (!more) return false;
-    } while (record_.empty());
+    ASSIGN_OR_RETURN(const bool more, ReadRecordText());
+    if (!more) return false;
     CsvFields fields;
     RETURN_IF_ERROR(splitter_.Split(record_, format_.columns, &fields));
+    // A blank line is a record with one empty field.
+    if (record_.empty() && format_.columns.empty()) fields.Append("");
     for (auto column = format_.excluded.rbegin(); column != format_.excluded.rend(); ++column) {
       if (*column < static_cast<int64_t>(fields.size())) fields.Erase(*column);
     }

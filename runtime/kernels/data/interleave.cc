@@ -153,6 +153,11 @@ class InterleaveKernel final : public DatasetKernel {
       cycle_length_ = build.inputs("cycle_length").begin;
       block_length_ = build.inputs("block_length").begin;
     }
+    for (const auto& input : build.op().inputs) {
+      if (input.name == "num_parallel_calls") parallel_calls_ = build.inputs(input.name).begin;
+      if (input.name == "buffer_output_elements") buffered_ = build.inputs(input.name).begin;
+      if (input.name == "prefetch_input_elements") read_ahead_ = build.inputs(input.name).begin;
+    }
   }
 
  protected:
@@ -167,6 +172,7 @@ class InterleaveKernel final : public DatasetKernel {
                        ScalarInput<int64_t>(ctx, cycle_length_, "cycle_length"));
       ASSIGN_OR_RETURN(cycle.block_length,
                        ScalarInput<int64_t>(ctx, block_length_, "block_length"));
+      RETURN_IF_ERROR(CheckCallsAndBuffers(ctx, cycle.cycle_length));
       if (cycle.cycle_length == kAutotune) cycle.cycle_length = kAutotunedCycle;
     }
     if (cycle.cycle_length <= 0) {
@@ -180,10 +186,38 @@ class InterleaveKernel final : public DatasetKernel {
   }
 
  private:
+  // Checks the inputs that only some forms have. Only their range matters here: how many elements
+  // are made ahead follows from the length of a block.
+  absl::Status CheckCallsAndBuffers(KernelContext& ctx, int64_t cycle_length) const {
+    if (parallel_calls_ >= 0) {
+      ASSIGN_OR_RETURN(const int64_t calls,
+                       ScalarInput<int64_t>(ctx, parallel_calls_, "num_parallel_calls"));
+      RETURN_IF_ERROR(CheckParallelCalls(calls));
+      if (cycle_length > 0 && calls > cycle_length) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("num_parallel_calls must not be greater than cycle_length, is ", calls,
+                         ", cycle_length is ", cycle_length, "."));
+      }
+    }
+    RETURN_IF_ERROR(CheckBuffer(ctx, buffered_, "buffer_output_elements", 1));
+    return CheckBuffer(ctx, read_ahead_, "prefetch_input_elements", 0);
+  }
+
+  // Does nothing for a `position` of -1. The forms without num_parallel_calls tune nothing.
+  absl::Status CheckBuffer(KernelContext& ctx, int position, absl::string_view name,
+                           int64_t least) const {
+    if (position < 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t size, ScalarInput<int64_t>(ctx, position, name));
+    if (size >= least || (size == kAutotune && parallel_calls_ >= 0)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", name, "` must be >= ", least, ", is ", size));
+  }
+
   const ElementSpec spec_;
   const FunctionAttr function_;
   const bool is_flat_map_, is_parallel_;
-  int cycle_length_ = 0, block_length_ = 0;  // positions of the inputs
+  int cycle_length_ = 0, block_length_ = 0;                    // positions of the inputs
+  int parallel_calls_ = -1, buffered_ = -1, read_ahead_ = -1;  // the same; -1: there is none
 };
 REGISTER_KERNEL("FlatMapDataset", kCpu, InterleaveKernel);
 REGISTER_KERNEL("InterleaveDataset", kCpu, InterleaveKernel);

@@ -45,20 +45,35 @@ REGISTER_DATASET("ExperimentalAssertNextDataset", InputItself);
 REGISTER_DATASET("ExperimentalBytesProducedStatsDataset", InputItself);
 REGISTER_DATASET("ExperimentalChooseFastestDataset", InputItself);
 REGISTER_DATASET("ExperimentalLatencyStatsDataset", InputItself);
-REGISTER_DATASET("ExperimentalMaxIntraOpParallelismDataset", InputItself);
 REGISTER_DATASET("ExperimentalNonSerializableDataset", InputItself);
-REGISTER_DATASET("ExperimentalPrivateThreadPoolDataset", InputItself);
 REGISTER_DATASET("FinalizeDataset", InputItself);
 REGISTER_DATASET("LatencyStatsDataset", InputItself);
-REGISTER_DATASET("MaxIntraOpParallelismDataset", InputItself);
 REGISTER_DATASET("ModelDataset", InputItself);
 REGISTER_DATASET("NonSerializableDataset", InputItself);
 REGISTER_DATASET("OptimizeDataset", InputItself);
 REGISTER_DATASET("OptimizeDatasetV2", InputItself);
-REGISTER_DATASET("PrivateThreadPoolDataset", InputItself);
 REGISTER_DATASET("RewriteDataset", InputItself);
 REGISTER_DATASET("UnwrapDatasetVariant", InputItself);
 REGISTER_DATASET("WrapDatasetVariant", InputItself);
+
+// Errors: INVALID_ARGUMENT for a negative number of threads.
+absl::StatusOr<DatasetPtr> InputWithThreads(KernelContext& ctx, absl::string_view name) {
+  ASSIGN_OR_RETURN(const int64_t threads, ScalarInput<int64_t>(ctx, 1, name));
+  if (threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("`", name, "` must be >= 0, is ", threads));
+  }
+  return InputItself(ctx);
+}
+absl::StatusOr<DatasetPtr> InputWithIntraOpThreads(KernelContext& ctx) {
+  return InputWithThreads(ctx, "max_intra_op_parallelism");
+}
+absl::StatusOr<DatasetPtr> InputWithPool(KernelContext& ctx) {
+  return InputWithThreads(ctx, "num_threads");
+}
+REGISTER_DATASET("ExperimentalMaxIntraOpParallelismDataset", InputWithIntraOpThreads);
+REGISTER_DATASET("ExperimentalPrivateThreadPoolDataset", InputWithPool);
+REGISTER_DATASET("MaxIntraOpParallelismDataset", InputWithIntraOpThreads);
+REGISTER_DATASET("PrivateThreadPoolDataset", InputWithPool);
 
 // The dataset that the first of several functions, which all give the same elements, makes of the
 // input.

@@ -1,4 +1,5 @@
 // PaddedBatchDataset, PaddedBatchDatasetV2: batches of elements whose shapes differ.
+#include <algorithm>
 #include <limits>
 
 #include "runtime/kernels/data/batching.h"
@@ -142,6 +143,11 @@ class PaddedBatchKernel final : public DatasetKernel {
     for (int c = 0; c < num_components; ++c) {
       ASSIGN_OR_RETURN(const std::vector<int64_t> dims,
                        VectorInput<int64_t>(ctx, shapes_.begin + c, "padded_shapes"));
+      if (std::ranges::any_of(dims, [](int64_t dim) { return dim < -1; })) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("padded_shapes of component ", c,
+                         " has a dimension that is neither positive, 0 nor -1"));
+      }
       padding.shapes.emplace_back(dims);
       const Tensor& value = ctx.input(values_.begin + c);
       if (value.rank() != 0) {

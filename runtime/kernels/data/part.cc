@@ -1,5 +1,7 @@
 // Datasets of some elements of another, by their positions: TakeDataset, SkipDataset, ShardDataset,
 // AutoShardDataset.
+#include <utility>
+
 #include "runtime/kernels/data/dataset_kernel.h"
 
 namespace tessera {
@@ -144,24 +146,36 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   using UnaryIterator::UnaryIterator;
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(archive.Number("next", &next_));
+    RETURN_IF_ERROR(archive.Number("passed", &passed_));
+    if (passed_ >= dataset().num_shards()) {
+      return absl::DataLossError("the saved state of a shard is damaged");
+    }
     return UnaryIterator::Transfer(archive);
   }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
-    const int64_t gap = next_ == 0 ? dataset().index() : dataset().num_shards() - 1;
+    const int64_t gap =
+        (next_ == 0 ? dataset().index() : dataset().num_shards() - 1) - std::exchange(passed_, 0);
     ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, gap));
     bool more = skipped == gap;
     if (more) {
       ASSIGN_OR_RETURN(more, input().Next(step, element));
     }
-    if (!more && next_ == 0 && dataset().require_non_empty()) return CheckEveryShardHasOne(skipped);
+    if (next_ == 0 && dataset().require_non_empty()) {
+      RETURN_IF_ERROR(CheckEveryShardHasOne(step, skipped + (more ? 1 : 0)));
+    }
     ++next_;
     return more;
   }
 
  private:
-  absl::StatusOr<bool> CheckEveryShardHasOne(int64_t num_elements) {
+  // Requires that `num_elements` were read so far. Reads one for each of the shards that follow.
+  absl::Status CheckEveryShardHasOne(StepContext& step, int64_t num_elements) {
+    const int64_t missing = dataset().num_shards() - num_elements;
+    ASSIGN_OR_RETURN(passed_, input().Skip(step, missing));
+    if (passed_ == missing) return absl::OkStatus();
+    num_elements += passed_;
     return absl::InvalidArgumentError(absl::StrCat(
         "Could not apply FILE based sharding: the dataset only has ", num_elements,
         " file(s), which is not enough for the required ", dataset().num_shards(),
@@ -173,13 +187,17 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   }
 
   int64_t next_ = 0;
+  int64_t passed_ = 0;  // elements behind the last one that were read already
 };
 
 std::unique_ptr<Iterator> ShardDataset::MakeIterator() const {
   return std::make_unique<ShardIterator>(Share<ShardDataset>());
 }
 
-// Errors: INVALID_ARGUMENT unless 0 <= index < num_shards.
+// What stands in a graph for the number of shards until a distribution strategy gives it.
+constexpr int64_t kShardHint = -1;
+
+// Errors: INVALID_ARGUMENT unless 0 <= index < num_shards; FAILED_PRECONDITION for kShardHint.
 class ShardKernel final : public DatasetKernel {
  public:
   explicit ShardKernel(const KernelBuild& build)
@@ -190,6 +208,11 @@ class ShardKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
     ASSIGN_OR_RETURN(const int64_t num_shards, ScalarInput<int64_t>(ctx, 1, "num_shards"));
     ASSIGN_OR_RETURN(const int64_t index, ScalarInput<int64_t>(ctx, 2, "index"));
+    if (num_shards == kShardHint) {
+      return absl::FailedPreconditionError(
+          "num_shards is SHARD_HINT, which stands for a number that nothing has put in its place: "
+          "give the number of shards");
+    }
     if (num_shards <= 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Number of shards must be greater than zero (currently num_shards = ", num_shards, ")."));

@@ -1,4 +1,5 @@
 // RangeDataset: numbers at a fixed distance.
+#include "Eigen/Core"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
 
@@ -35,6 +36,10 @@ absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value) {
       return Tensor::Scalar(static_cast<uint8_t>(value));
     case DType::kFloat:
       return Tensor::Scalar(static_cast<float>(value));
+    case DType::kHalf:
+      return Tensor::Scalar(Eigen::half(static_cast<float>(value)));
+    case DType::kBfloat16:
+      return Tensor::Scalar(Eigen::bfloat16(static_cast<float>(value)));
     case DType::kDouble:
       return Tensor::Scalar(static_cast<double>(value));
     default:

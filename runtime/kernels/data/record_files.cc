@@ -53,7 +53,7 @@ class TfRecordDataset final : public FilesDataset {
 REGISTER_DATASET("TFRecordDataset", TfRecordDataset::Make);
 REGISTER_DATASET("TFRecordDatasetV2", TfRecordDataset::Make);
 
-// Lines end with '\n' or "\r\n", neither of which is part of the element.
+// Lines end with '\n'. As in TensorFlow no '\r' is part of an element, wherever it stands.
 class TextLines final : public FileElements {
  public:
   explicit TextLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
@@ -61,7 +61,7 @@ class TextLines final : public FileElements {
     std::string line;
     ASSIGN_OR_RETURN(const bool more, bytes_->ReadLine(&line));
     if (!more) return false;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+    std::erase(line, '\r');
     element->assign(1, Tensor::Scalar(std::move(line)));
     return true;
   }
@@ -100,7 +100,7 @@ class FixedLengthRecords final : public FileElements {
       : bytes_(std::move(bytes)), layout_(layout) {}
 
   // Keeps as many bytes in hand as a footer takes: what is behind them is a record.
-  // Errors: INVALID_ARGUMENT for a part of a record.
+  // Errors: DATA_LOSS for a part of a record.
   absl::StatusOr<bool> Next(Element* element) override {
     std::string more;
     RETURN_IF_ERROR(bytes_->Read(layout_.record + layout_.footer - ahead_.size(), &more));
@@ -108,7 +108,7 @@ class FixedLengthRecords final : public FileElements {
     const int64_t size = static_cast<int64_t>(ahead_.size());
     if (size <= layout_.footer) return false;
     if (size < layout_.record + layout_.footer) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return absl::DataLossError(absl::StrCat(
           "Excluding the header (", layout_.header, " bytes) and footer (", layout_.footer,
           " bytes), the input has a body length that is not an exact "
           "multiple of the record length (",
@@ -131,6 +131,7 @@ class FixedLengthRecordDataset final : public FilesDataset {
   static absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) {
     const bool has_compression = ctx.num_inputs() > 5;
     ASSIGN_OR_RETURN(Files files, FilesInput(ctx, has_compression ? 5 : -1, 4));
+    if (files.buffer_size < 0) return absl::InvalidArgumentError("`buffer_size` must be >= 0");
     RecordLayout layout;
     ASSIGN_OR_RETURN(layout.header, ScalarInput<int64_t>(ctx, 1, "header_bytes"));
     ASSIGN_OR_RETURN(layout.record, ScalarInput<int64_t>(ctx, 2, "record_bytes"));

@@ -51,7 +51,8 @@ class SparseTensorSliceDataset final : public IndexedDataset {
   const std::vector<int64_t> row_shape_;
 };
 
-// Errors: INVALID_ARGUMENT for tensors that are no sparse tensor, or whose rows are not in order.
+// Errors: INVALID_ARGUMENT for tensors that are no sparse tensor; UNIMPLEMENTED for rows that are
+// not in order.
 absl::StatusOr<DatasetPtr> MakeSparseTensorSlice(KernelContext& ctx) {
   const Tensor &indices = ctx.input(0), &values = ctx.input(1), &shape = ctx.input(2);
   if (indices.rank() != 2) {
@@ -78,7 +79,11 @@ absl::StatusOr<DatasetPtr> MakeSparseTensorSlice(KernelContext& ctx) {
   int64_t last_row = 0;
   for (int64_t value = 0; value < indices.dim(0); ++value) {
     const int64_t row = indices.data<int64_t>()[value * indices.dim(1)];
-    if (row < last_row || row >= dims[0]) {
+    if (row >= dims[0]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("indices[", value, "] names row ", row, " of ", dims[0]));
+    }
+    if (row < last_row) {
       return absl::UnimplementedError(
           "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered "
           "input is not currently supported.");

@@ -64,7 +64,7 @@ class Lines final : public Work {
     Record record;
     ASSIGN_OR_RETURN(const bool more, bytes_->ReadLine(&record.value));
     if (!more) return std::nullopt;
-    if (!record.value.empty() && record.value.back() == '\r') record.value.pop_back();
+    std::erase(record.value, '\r');
     record.key = absl::StrCat(name_, ":", ++line_number_);
     return record;
   }

@@ -27,6 +27,8 @@ class CsvFields {
 
   size_t size() const { return fields_.size(); }
   absl::string_view operator[](size_t i) const { return fields_[i]; }
+  // Adds a field, whose text must outlive these.
+  void Append(absl::string_view field) { fields_.push_back(field); }
   // Removes field `i`.
   void Erase(size_t i) { fields_.erase(fields_.begin() + static_cast<int64_t>(i)); }
 
