@@ -133,6 +133,14 @@ def test_added_optimizer_trains_as_tensorflows_does(case, is_resource, tmp_path)
         np.testing.assert_allclose(trained.curve(session, 20, 30), expected[20:], rtol=1e-2)
 
 
+def test_nodes_that_are_computed_again_leave_the_curve_as_it_is(tmp_path):
+    Model(False).write(tmp_path / "forward.meta")
+    spec = added_to("forward.meta", "optimizer: {type: adam, learning_rate: 0.05}")
+    kept = losses(train(write_job(tmp_path, spec), steps=20, folder="kept"))
+    job = write_job(tmp_path, f"{spec}\n  recompute: [Tanh, add.*, MatMul]")
+    assert losses(train(job, steps=20, folder="again")) == kept
+
+
 def test_own_train_op_trains_and_goes_on_from_tensorflows_checkpoint(tmp_path):
     trained = Model(True, CASES["adam"][0])
     trained.write(tmp_path / "train.meta")
@@ -424,6 +432,18 @@ def test_bfloat16_products_stay_near_the_curve(tmp_path):
     reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(
         str(tmp_path / "rounded" / "checkpoints")))
     assert reader.get_variable_to_dtype_map()["kernel"] == tf.float32
+
+
+def test_an_export_without_an_input_that_its_outputs_need_is_refused(tmp_path):
+    Model(False).write(tmp_path / "forward.meta")
+    spec = added_to("forward.meta", "optimizer: {type: sgd, learning_rate: 0.05}")
+    job = write_job(tmp_path, spec)
+    process = train(job, steps=1, export="{base_path: served, outputs: {y: output}}")
+    assert process.returncode == 3 and "the outputs need 'x'" in process.stderr
+    assert "--set export" in process.stderr and not (tmp_path / "run").exists()
+    # An input in the middle of the graph takes the place of what is before it.
+    middle = "{base_path: served, inputs: {h: Tanh}, outputs: {y: output}}"
+    assert train(job, "--dry-run", export=middle, steps=1).returncode == 0
 
 
 def test_wrong_specs_are_refused_with_the_remedy(tmp_path):

@@ -169,7 +169,38 @@ class ModelExport {
     for (const auto& [alias, tensor] : spec_.outputs()) {
       ASSIGN_OR_RETURN(signature.outputs[alias], Describe(tensor, "outputs"));
     }
+    RETURN_IF_ERROR(CheckFed(signature));
     return signature;
+  }
+
+  // Errors: INVALID_ARGUMENT if an output needs a placeholder that is no input of the signature, so
+  // that no request could be answered.
+  absl::Status CheckFed(const Signature& signature) const {
+    const Graph& graph = *program_.graph;
+    std::vector<bool> is_seen(graph.id_bound(), false);
+    for (const auto& [alias, input] : signature.inputs) {
+      is_seen[graph.FindEndpoint(input.tensor_name)->node->id()] = true;
+    }
+    std::vector<const Node*> needed;
+    for (const auto& [alias, output] : signature.outputs) {
+      needed.push_back(graph.FindEndpoint(output.tensor_name)->node);
+    }
+    while (!needed.empty()) {
+      const Node* const node = needed.back();
+      needed.pop_back();
+      if (is_seen[node->id()]) continue;
+      is_seen[node->id()] = true;
+      if (node->IsOp("Placeholder")) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("inputs: the outputs need '", node->name(),
+                         "', which no input of export.inputs feeds; add NAME: \"", node->name(),
+                         ":0\", or give it a value in graph.eval_values"));
+      }
+      for (const Endpoint& input : node->inputs()) {
+        if (input.node != nullptr) needed.push_back(input.node);
+      }
+    }
+    return absl::OkStatus();
   }
 
   // Describes a tensor by its name, or by its name in graph.outputs.
