@@ -285,7 +285,10 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
         absl::InvalidArgumentError(absl::StrCat(path, ": ", finding.key, ": ", finding.message));
     const std::string over = SettingOver(finding.key, settings);
     if (!over.empty()) {
-      report->Add({.key = "set " + over}, status, finding.message);
+      // A setting of a whole block does not say which key of it is wrong.
+      const std::string message =
+          over == finding.key ? finding.message : absl::StrCat(finding.key, ": ", finding.message);
+      report->Add({.key = "set " + over}, status, message);
     } else {
       report->Add({.file = path, .line = LineOf(node, finding.key), .key = finding.key}, status,
                   finding.message);

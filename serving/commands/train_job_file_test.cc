@@ -165,6 +165,8 @@ TEST_F(TrainJobFileTest, WrongSettingsAreToldByTheirKeys) {
   EXPECT_EQ(Read(kJob, {"steps"}),
             "0 set steps: it must be KEY=VALUE, such as hooks.checkpoint.every_steps=10\n");
   EXPECT_EQ(Read(kJob, {"steps=-1"}), "0 set steps: must not be negative\n");
+  EXPECT_EQ(Read(kJob, {"hooks.nan={off: true, debug: true}"}),
+            "0 set hooks.nan: hooks.nan.debug: has no effect with off: true\n");
 }
 
 TEST_F(TrainJobFileTest, TellsWhatIsNoYamlOrNoFile) {
