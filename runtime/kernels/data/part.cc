@@ -147,7 +147,7 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(archive.Number("next", &next_));
     RETURN_IF_ERROR(archive.Number("passed", &passed_));
-    if (passed_ >= dataset().num_shards()) {
+    if (passed_ < 0 || passed_ > (next_ == 0 ? 0 : dataset().num_shards() - 1)) {
       return absl::DataLossError("the saved state of a shard is damaged");
     }
     return UnaryIterator::Transfer(archive);
@@ -173,9 +173,12 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   // Requires that `num_elements` were read so far. Reads one for each of the shards that follow.
   absl::Status CheckEveryShardHasOne(StepContext& step, int64_t num_elements) {
     const int64_t missing = dataset().num_shards() - num_elements;
-    ASSIGN_OR_RETURN(passed_, input().Skip(step, missing));
-    if (passed_ == missing) return absl::OkStatus();
-    num_elements += passed_;
+    ASSIGN_OR_RETURN(const int64_t passed, input().Skip(step, missing));
+    if (passed == missing) {
+      passed_ = passed;
+      return absl::OkStatus();
+    }
+    num_elements += passed;
     return absl::InvalidArgumentError(absl::StrCat(
         "Could not apply FILE based sharding: the dataset only has ", num_elements,
         " file(s), which is not enough for the required ", dataset().num_shards(),
