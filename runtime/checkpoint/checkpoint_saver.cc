@@ -207,4 +207,9 @@ std::optional<CheckpointSaver::Checkpoint> CheckpointSaver::Latest() const {
   return std::nullopt;
 }
 
+absl::Status CheckpointSaver::CheckLatest() const {
+  if (kept_.empty()) return absl::OkStatus();
+  return CheckCheckpointFiles(JoinPath(folder_, kept_.back().name));
+}
+
 }  // namespace tessera

@@ -69,8 +69,11 @@ class CheckpointSaver {
   absl::StatusOr<std::string> Save(int64_t step, absl::Span<const SavedTensor> tensors,
                                    absl::string_view object_graph);
 
-  // The checkpoint that was saved last. Checkpoints with missing files are passed over.
+  // The checkpoint that was saved last. Checkpoints with missing or damaged files are passed over.
   std::optional<Checkpoint> Latest() const;
+  // Returns what is wrong with the files of the checkpoint that was saved last; OK if nothing is,
+  // or if there is none. Errors: NOT_FOUND for a missing file; DATA_LOSS for a damaged one.
+  absl::Status CheckLatest() const;
 
  private:
   struct Kept {

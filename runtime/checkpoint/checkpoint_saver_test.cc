@@ -164,6 +164,17 @@ TEST_F(CheckpointSaverTest, ACheckpointWithoutItsDataIsPassedOver) {
   ASSERT_TRUE(RemoveFile(Path("ckpt-2.data-00000-of-00001")).ok());
   EXPECT_EQ(saver.Latest()->step, 1);
   EXPECT_EQ(Open().Latest()->step, 1);
+  EXPECT_EQ(saver.CheckLatest().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CheckpointSaverTest, DamagedCheckpointsAreToldFromNone) {
+  CheckpointSaver saver = Open();
+  EXPECT_TRUE(saver.CheckLatest().ok());
+  Save(saver, 1);
+  EXPECT_TRUE(saver.CheckLatest().ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("ckpt-1.index"), "no table").ok());
+  EXPECT_FALSE(saver.Latest().has_value());
+  EXPECT_EQ(saver.CheckLatest().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(CheckpointSaverTest, AFailedSaveLeavesAllAsItWas) {

@@ -325,6 +325,24 @@ def test_a_step_that_does_not_end_is_told(job):
     assert "step 1: the step did not end within 500ms" in process.stderr
 
 
+def test_damaged_checkpoints_are_passed_over_while_one_is_whole(job, curve):
+    assert train(job).returncode == 0
+    checkpoints = job.parent / "run" / "checkpoints"
+    last = checkpoints / "step-40.index"
+    last.write_bytes(last.read_bytes()[:20])
+    resumed = losses(train(job, steps=45))
+    assert list(resumed) == list(range(31, 46))
+    assert all(resumed[step] == curve[step] for step in range(31, 41))
+    for path in checkpoints.glob("*.index"):
+        path.write_bytes(path.read_bytes()[:20])
+    before = {path.name: path.read_bytes() for path in checkpoints.iterdir()}
+    process = train(job, steps=50)
+    assert process.returncode == 7, process.stderr
+    assert "no checkpoint is whole (resume: false begins anew)" in process.stderr
+    assert {path.name: path.read_bytes() for path in checkpoints.iterdir()} == before
+    assert min(losses(train(job, resume="false"))) == 1
+
+
 def test_checkpoint_of_another_shape_is_refused(job):
     train(job, steps=10)
 

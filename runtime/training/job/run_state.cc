@@ -70,12 +70,19 @@ absl::StatusOr<std::string> RunState::Write(const Snapshot& snapshot) {
 
 absl::StatusOr<std::optional<RunState::Restored>> RunState::Restore() {
   const auto latest = saver_.Latest();
-  if (!latest) return std::nullopt;
+  constexpr char kRemedy[] = " (resume: false begins anew): ";
+  if (!latest) {
+    // Where all are damaged, a run from the beginning would replace them one by one.
+    const absl::Status damage = saver_.CheckLatest();
+    if (!absl::IsDataLoss(damage)) return std::nullopt;
+    return WithFailure(Annotate(damage, absl::StrCat("no checkpoint is whole", kRemedy)),
+                       RunFailure::kCheckpoint);
+  }
   absl::StatusOr<Restored> restored = RestoreFrom(*latest);
   if (restored.ok()) return *std::move(restored);
-  return WithFailure(Annotate(restored.status(), absl::StrCat("cannot resume from ", latest->prefix,
-                                                              " (resume: false begins anew): ")),
-                     RunFailure::kCheckpoint);
+  return WithFailure(
+      Annotate(restored.status(), absl::StrCat("cannot resume from ", latest->prefix, kRemedy)),
+      RunFailure::kCheckpoint);
 }
 
 absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
