@@ -80,6 +80,35 @@ void ForRowsOf2x2(KernelContext& ctx, const PoolShape& s, Body&& body) {
   });
 }
 
+// Returns whether windows of 3x3 points lie one point apart, with no more than one point of
+// padding, in images that hold some. Channels are last then.
+inline bool OverlapsBy3x3(const PoolShape& s) {
+  const bool is_flat = s.input[0] == 1 && s.output[0] == 1 && s.window[0] == 1 && s.pad[0] == 0;
+  bool overlaps = is_flat && !s.channels_first;
+  for (int d = 1; d < 3; ++d) {
+    overlaps = overlaps && s.window[d] == 3 && s.stride[d] == 1 && s.pad[d] <= 1 &&
+               s.input[d] >= 4 && s.output[d] >= s.input[d] - 2 + s.pad[d];
+  }
+  return overlaps;
+}
+
+// Calls body(windows, pooled) for pairs of output rows of such a pool, in parallel: the input
+// element at which their first window inside starts, and the output element of that. One row inside
+// may be left over.
+template <typename Body>
+void ForRowPairsOf3x3(KernelContext& ctx, const PoolShape& s, Body&& body) {
+  const int64_t row_size = s.input[2] * s.channels, pooled_size = s.output[2] * s.channels;
+  const int64_t pairs = (s.input[1] - 2) / 2;
+  const double cost = 2.0 * static_cast<double>(pooled_size);
+  ctx.ParallelFor(s.batch * pairs, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t pair = begin; pair < end; ++pair) {
+      const int64_t image = pair / pairs, y = 2 * (pair % pairs);
+      body((image * s.input[1] + y) * row_size,
+           (image * s.output[1] + y + s.pad[1]) * pooled_size + s.pad[2] * s.channels);
+    }
+  });
+}
+
 // Adjacent output points of one row whose windows have the same form.
 struct PoolRun {
   int64_t image;

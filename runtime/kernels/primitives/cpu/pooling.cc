@@ -92,64 +92,12 @@ template <typename Pool, int kVectors, int kBytes, typename T>
   }
 }
 
-// Reduces column `x` of a run of windows, in the channels from `c` on.
-template <typename Pool, int64_t kColumns, int kVectors, typename Vector, typename T>
-[[gnu::always_inline]] inline void PoolColumn(const PoolRun& run, int64_t channels, int64_t x,
-                                              int64_t c, const T* in, Vector (&results)[kVectors]) {
-  constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
-#pragma GCC unroll 4
-  for (Vector& result : results) result = Vector{} + Pool::template Start<T>();
-  for (size_t first = 0; first < run.offsets.size(); first += kColumns) {
-    const T* const from = in + run.offsets[first] + x * channels + c;
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      Vector values;
-      std::memcpy(&values, from + v * kLanes, sizeof(values));
-      results[v] = Pool::Add(results[v], values);
-    }
-  }
-}
-
-// Reduces windows of three columns that each lie one point after the window before, two of whose
-// columns they share. Goes on from channel `c`, as PoolVectorsOf() does.
-template <typename Pool, int kVectors, int kBytes, typename T>
-[[gnu::always_inline]] inline void PoolAdjacentOf(const PoolRun& run, int64_t channels, const T* in,
-                                                  T* out, int64_t& c) {
-  typedef T Vector __attribute__((vector_size(kBytes)));
-  constexpr int64_t kLanes = kBytes / sizeof(T);
-  const T count = static_cast<T>(run.offsets.size()), inverse = T{1} / count;
-  for (; c + kVectors * kLanes <= channels; c += kVectors * kLanes) {
-    Vector first[kVectors], second[kVectors], third[kVectors];
-    PoolColumn<Pool, 3>(run, channels, 0, c, in, first);
-    PoolColumn<Pool, 3>(run, channels, 1, c, in, second);
-    for (int64_t i = 0; i < run.count; ++i) {
-      PoolColumn<Pool, 3>(run, channels, i + 2, c, in, third);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        const Vector all = Pool::Add(Pool::Add(first[v], second[v]), third[v]);
-        const Vector result = Pool::Result(all, count, inverse);
-        std::memcpy(out + i * channels + c + v * kLanes, &result, kBytes);
-        first[v] = second[v];
-        second[v] = third[v];
-      }
-    }
-  }
-}
-
 // Reduces the windows of a run in as many of the adjacent channels as fill vectors. Returns how
 // many channels that were.
 template <typename Pool, int kBytes, typename T>
 [[gnu::always_inline]] inline int64_t PoolRunOf(const PoolRun& run, int64_t channels, const T* in,
                                                 T* out) {
   int64_t c = 0;
-  if (run.columns == 3 && run.step == channels && run.count > 1) {
-    // As many vectors as leave three columns of them in registers.
-    PoolAdjacentOf<Pool, (kBytes > 32 ? 4 : 2), kBytes>(run, channels, in, out, c);
-    PoolAdjacentOf<Pool, 1, kBytes>(run, channels, in, out, c);
-    if constexpr (kBytes > 32) PoolAdjacentOf<Pool, 1, 32>(run, channels, in, out, c);
-    PoolAdjacentOf<Pool, 1, 16>(run, channels, in, out, c);
-    return c;
-  }
   for (int64_t i = 0; i < run.count; ++i) {
     c = 0;
     PoolVectorsOf<Pool, 4, kBytes>(run.offsets, channels, in, out, c);
@@ -168,6 +116,71 @@ int64_t PoolVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
 template <typename Pool, typename T>
 TESSERA_AVX512 int64_t PoolWideVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
   return PoolRunOf<Pool, 64>(run, channels, in, out);
+}
+
+// Two rows of outputs of windows of 3x3 points that each lie one point after the window before, all
+// of them inside: two windows, one above the other, share two rows of three.
+struct PoolRowPair {
+  int64_t count;            // windows in a row
+  int64_t channels;         // which lie beside each other
+  int64_t in_row, out_row;  // elements from row to row
+};
+
+// The same for adjacent channels from `c` on, as many of them as fill kVectors vectors.
+template <typename Pool, int kVectors, int kBytes, typename T>
+[[gnu::always_inline]] inline void PoolRowPairVectors(const PoolRowPair& pair, const T* in, T* out,
+                                                      int64_t& c) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr int64_t kLanes = kBytes / sizeof(T);
+  constexpr T kCount = 9, kInverse = T{1} / kCount;
+  for (; c + kVectors * kLanes <= pair.channels; c += kVectors * kLanes) {
+    // The last three columns of the upper windows, and of the lower ones.
+    Vector upper[3][kVectors] = {}, lower[3][kVectors] = {};
+    for (int64_t x = 0; x < pair.count + 2; ++x) {
+      const T* const from = in + x * pair.channels + c;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Vector rows[4];
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) {
+          std::memcpy(&rows[r], from + r * pair.in_row + v * kLanes, kBytes);
+        }
+        const Vector start = Vector{} + Pool::template Start<T>();
+        const Vector shared = Pool::Add(Pool::Add(start, rows[1]), rows[2]);
+        upper[0][v] = upper[1][v];
+        upper[1][v] = upper[2][v];
+        upper[2][v] = Pool::Add(shared, rows[0]);
+        lower[0][v] = lower[1][v];
+        lower[1][v] = lower[2][v];
+        lower[2][v] = Pool::Add(shared, rows[3]);
+      }
+      if (x < 2) continue;
+      T* const to = out + (x - 2) * pair.channels + c;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector above = Pool::Result(
+            Pool::Add(Pool::Add(upper[0][v], upper[1][v]), upper[2][v]), kCount, kInverse);
+        const Vector below = Pool::Result(
+            Pool::Add(Pool::Add(lower[0][v], lower[1][v]), lower[2][v]), kCount, kInverse);
+        std::memcpy(to + v * kLanes, &above, kBytes);
+        std::memcpy(to + pair.out_row + v * kLanes, &below, kBytes);
+      }
+    }
+  }
+}
+template <typename Pool, typename T>
+void PoolTwoRows(const PoolRowPair& pair, const T* in, T* out) {
+  int64_t c = 0;
+  PoolRowPairVectors<Pool, 1, 32>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 1, 16>(pair, in, out, c);
+}
+template <typename Pool, typename T>
+TESSERA_AVX512 void PoolTwoWideRows(const PoolRowPair& pair, const T* in, T* out) {
+  int64_t c = 0;
+  PoolRowPairVectors<Pool, 4, 64>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 1, 64>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 1, 32>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 1, 16>(pair, in, out, c);
 }
 
 // One row of outputs of windows of 2x2 points that tile the image.
@@ -212,7 +225,24 @@ void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   }
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
+  int64_t paired = 0, paired_end = 0;  // rows of outputs whose windows inside are done by twos
+  if constexpr (kHasVectors) {
+    if (OverlapsBy3x3(s) && s.channels % (16 / sizeof(T)) == 0) {
+      const auto pool_rows = HasAvx512() ? PoolTwoWideRows<Pool, T> : PoolTwoRows<Pool, T>;
+      paired = s.pad[1];
+      paired_end = paired + (s.input[1] - 2) / 2 * 2;
+      ForRowPairsOf3x3(ctx, s, [&](int64_t windows, int64_t pooled) {
+        pool_rows({.count = s.input[2] - 2,
+                   .channels = s.channels,
+                   .in_row = s.input[2] * s.channels,
+                   .out_row = s.output[2] * s.channels},
+                  in + windows, out + pooled);
+      });
+    }
+  }
   ForOutputRuns(ctx, s, [&](const PoolRun& run) {
+    const int64_t y = run.point / s.output[2];
+    if (y >= paired && y < paired_end && run.columns == 3) return;
     const T* const from = in + run.image * s.input_points() * s.channels;
     T* const to = out + run.image * s.output_points() * s.channels + run.point * s.point_step();
     int64_t done = 0;
