@@ -64,15 +64,33 @@ void BlendColumns(const ResampleTaps& columns, int64_t first_column, int64_t cou
   }
 }
 
-// Sum() of three channels at once for a row of pixels. As BlendColumns().
+// Sum() of three channels at once for a row of pixels. As BlendColumns(). kSpan is that of the
+// taps, or 0 for any.
+template <int kSpan>
 void SumColumnsOf3(const ResampleTaps& columns, const float* row, float* to) {
-  for (int64_t x = 0; x < columns.size(); ++x) {
+  const int span = kSpan == 0 ? columns.span : kSpan;
+  const int32_t* index = columns.index.data();
+  const float* weight = columns.weight.data();
+  const int64_t size = columns.size();
+  for (int64_t x = 0; x < size; ++x, index += span, weight += span) {
     FourFloats sum{};
-    for (int t = 0; t < columns.span; ++t) {
-      const int64_t tap = x * columns.span + t;
-      sum += columns.weight[tap] * LoadFour(row + columns.index[tap] * 3);
-    }
+#pragma GCC unroll 5
+    for (int t = 0; t < span; ++t) sum += weight[t] * LoadFour(row + int64_t{index[t]} * 3);
     std::memcpy(to + x * 3, &sum, sizeof(sum));
+  }
+}
+using SumColumns = void (*)(const ResampleTaps& columns, const float* row, float* to);
+
+SumColumns SumColumnsOf3For(int span) {
+  switch (span) {
+    case 3:
+      return SumColumnsOf3<3>;
+    case 4:
+      return SumColumnsOf3<4>;
+    case 5:
+      return SumColumnsOf3<5>;
+    default:
+      return SumColumnsOf3<0>;
   }
 }
 
@@ -216,6 +234,7 @@ absl::Status ResampleImages(KernelContext& ctx, const Tensor& images, const Resa
   float* const narrow = scratch.data<float>();
   for (int64_t b = 0; b < images.dim(0); ++b) {
     const T* const image = images.data<T>() + b * height * width * channels;
+    const SumColumns sum_columns = SumColumnsOf3For(columns.span);
     ctx.ParallelFor(height, 1.0 * columns.span * out_width, [&](int64_t begin, int64_t end) {
       std::vector<float> row(width * channels + 1), line(out_width + 1);
       for (int64_t y = begin; y < end; ++y) {
@@ -223,7 +242,7 @@ absl::Status ResampleImages(KernelContext& ctx, const Tensor& images, const Resa
         const T* const from = image + y * width * channels;
         for (int64_t i = 0; i < width * channels; ++i) row[i] = static_cast<float>(from[i]);
         if (channels == 3 && columns.span > 2) {
-          SumColumnsOf3(columns, row.data(), line.data());
+          sum_columns(columns, row.data(), line.data());
           std::copy_n(line.data(), out_width, narrow + y * out_width);
           continue;
         }
