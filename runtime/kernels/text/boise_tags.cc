@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-// From the first byte to the one behind the last.
+// The bytes [begin, end) of a token or a span.
 struct Range {
   int32_t begin, end;
 };

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// From the first byte of a word to the one behind the last.
+// The bytes [begin, end) of a word.
 struct WordRange {
   int32_t begin, end;
 };
