@@ -1,6 +1,8 @@
 // Linear algebra of CSR sparse matrices, by Eigen: SparseMatrixMatMul, SparseMatrixSparseMatMul,
-// SparseMatrixTranspose, SparseMatrixSparseCholesky, SparseMatrixOrderingAMD.
+// SparseMatrixTranspose, Conj, SparseMatrixSparseCholesky, SparseMatrixOrderingAMD.
+#include <algorithm>
 #include <complex>
+#include <memory>
 #include <vector>
 
 #include "Eigen/OrderingMethods"
@@ -177,6 +179,32 @@ class TransposeKernel : public OpKernel {
   const bool conjugates_;
 };
 REGISTER_KERNEL("SparseMatrixTranspose", kCpu, TransposeKernel).TypeConstraint("type", kTypes);
+
+// Conj of a sparse matrix, which shares the positions of its entries. A real one is its own
+// conjugate.
+class ConjugateKernel : public OpKernel {
+ public:
+  explicit ConjugateKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const CsrMatrix* const x, CsrInput(ctx, 0));
+    if (!IsComplex(x->dtype())) {
+      ctx.set_output(0, ctx.input(0));
+      return absl::OkStatus();
+    }
+    auto y = std::make_shared<CsrMatrix>(*x);
+    ASSIGN_OR_RETURN(y->values, ctx.AllocateTemp(x->dtype(), x->values.shape()));
+    RETURN_IF_ERROR(VisitElement(x->dtype(), [&]<typename T>() {
+      const auto from = x->values.flat<T>();
+      std::transform(from.begin(), from.end(), y->values.data<T>(),
+                     [](const T& value) { return Eigen::numext::conj(value); });
+      return absl::OkStatus();
+    }));
+    SetCsrOutput(ctx, std::move(y));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("Conj", kCpu, ConjugateKernel).TypeConstraint<Variant>("T");
 
 // Errors: INVALID_ARGUMENT unless the matrices are square.
 absl::Status CheckSquare(const CsrMatrix& x) {

@@ -1,3 +1,4 @@
+#include <complex>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,29 @@ TEST(SparseTest, TheThresholdDropsSumsOfTwo) {
   EXPECT_EQ(std::vector<int64_t>(indices.begin(), indices.end()), (std::vector<int64_t>{0, 2, 3}));
   const auto values = sum[1].flat<float>();
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 8, 3}));
+}
+
+TEST(SparseTest, ConjugatesOfMatricesKeepTheirEntries) {
+  using Complex = std::complex<float>;
+  const std::vector<Complex> values = {{1, 2}, {0, 0}, {0, 0}, {3, -4}};
+  const Tensor dense = Tensor::Of<Complex>({2, 2}, values);
+  const Tensor indices = Tensor::Of<int64_t>({2, 2}, {0, 0, 1, 1});
+  const Tensor matrix = RunOp("DenseToCSRSparseMatrix", {dense, indices}).value();
+  const Tensor conjugate = RunOp("Conj", {matrix}).value();
+  const AttrMap attrs = {{"type", DType::kComplex64}};
+  const Tensor y = RunOp("CSRSparseMatrixToDense", {conjugate}, attrs).value();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(y.flat<Complex>()[i], std::conj(values[i])) << i;
+  const Tensor before = RunOp("CSRSparseMatrixToDense", {matrix}, attrs).value();
+  EXPECT_EQ(before.flat<Complex>()[0], values[0]) << "the operand is as it was";
+
+  const Tensor real = Tensor::Of<float>({2, 2}, {1, 0, 0, 3});
+  const Tensor same =
+      RunOp("Conj", {RunOp("DenseToCSRSparseMatrix", {real, indices}).value()}).value();
+  EXPECT_EQ(
+      RunOp("CSRSparseMatrixToDense", {same}, {{"type", DType::kFloat}}).value().flat<float>()[3],
+      3);
+  const Tensor none = Tensor::Zeros(DType::kVariant, {2}).value();
+  EXPECT_EQ(RunOp("Conj", {none}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 // The attribute `hashed_output` may say otherwise.
