@@ -34,9 +34,9 @@ absl::StatusOr<std::unique_ptr<Graph>> ImportGraph(const tensorflow::GraphDef& g
 absl::Status ImportInto(const tensorflow::GraphDef& graph_def, const GraphImportOptions& options,
                         Graph* graph);
 
-// The GraphDef versions this runtime writes and reads (TensorFlow's numbers).
+// The GraphDef version that this runtime writes, which is also the newest one that it reads, and
+// the oldest one that it reads (TensorFlow's numbers).
 inline constexpr int kGraphDefProducer = 2474;
-inline constexpr int kGraphDefMinConsumer = 0;
 inline constexpr int kGraphDefMinProducer = 0;
 
 }  // namespace tessera

@@ -82,7 +82,6 @@ class Server {
   // Accepts no more requests. Returns when running ones have ended, or after `grace`.
   void Shutdown(absl::Duration grace);
 
-  int grpc_port() const { return grpc_ == nullptr ? 0 : grpc_->port(); }
   RequestHandler& handler() { return *handler_; }
   // Requires that Start() was called.
   RolloutAdmin& rollouts() { return *rollouts_; }

@@ -25,9 +25,8 @@ class WireTensorWriter {
   static absl::StatusOr<WireTensorWriter> Create(Tensor tensor, TensorProtoForm form);
 
   const Tensor& tensor() const { return tensor_; }
-  // Returns the number of bytes of head and values.
-  uint64_t head_size() const { return head_size_; }
   uint64_t values_size() const { return values_size_; }
+  // Returns the number of bytes of head and values.
   uint64_t size() const { return head_size_ + values_size_; }
   // Returns true if the values are the size_bytes() bytes at tensor().raw().
   bool has_own_bytes() const { return values_ == Values::kOwnBytes; }
