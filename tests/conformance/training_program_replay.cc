@@ -136,8 +136,9 @@ absl::Status ReadParameters(Session& session, const std::vector<NamedTensor>& ba
       if (field.empty()) continue;
       std::vector<Tensor> value;
       RETURN_IF_ERROR(session.Run(batch, {node.input(static_cast<int>(i))}, {}, &value));
+      ASSIGN_OR_RETURN(const double parameter_value, RealScalar(value[0]));
       spec->GetReflection()->SetDouble(spec, spec->GetDescriptor()->FindFieldByName(field),
-                                       value[0].scalar<float>());
+                                       parameter_value);
     }
     return absl::OkStatus();
   }

@@ -72,12 +72,17 @@ double LargestElement(const Tensor& tensor) {
   return largest;
 }
 
-absl::Status CheckLoss(const Tensor& loss, double want, int64_t step) {
-  double got = 0;
-  RETURN_IF_ERROR(VisitRealType(loss.dtype(), [&]<typename T>() {
-    got = static_cast<double>(loss.scalar<T>());
+absl::StatusOr<double> RealScalar(const Tensor& scalar) {
+  double value = 0;
+  RETURN_IF_ERROR(VisitRealType(scalar.dtype(), [&]<typename T>() {
+    value = static_cast<double>(scalar.scalar<T>());
     return absl::OkStatus();
   }));
+  return value;
+}
+
+absl::Status CheckLoss(const Tensor& loss, double want, int64_t step) {
+  ASSIGN_OR_RETURN(const double got, RealScalar(loss));
   const double tolerance = step < kExactSteps ? 1e-3 : 1e-2;
   if (std::abs(got - want) <= tolerance * std::abs(want) + 1e-6) return absl::OkStatus();
   return absl::DataLossError(

@@ -26,6 +26,9 @@ absl::StatusOr<std::vector<NamedTensor>> ReadAnswer(const std::string& path);
 // tensors.
 double LargestElement(const Tensor& tensor);
 
+// The value of a scalar of a real dtype.
+absl::StatusOr<double> RealScalar(const Tensor& scalar);
+
 // Errors: DATA_LOSS if the scalar is farther off than a loss may be after `step` steps.
 absl::Status CheckLoss(const Tensor& loss, double want, int64_t step);
 // Errors: DATA_LOSS, naming the tensor, if an element is off by more than `tolerance` times the
