@@ -35,6 +35,11 @@ TESSERA_DEVICE_FUNCTION Complex<T> Sqrt(Complex<T> x) {
   return device_std::sqrt(x);
 }
 
+template <typename T>
+TESSERA_DEVICE_FUNCTION T Exp(T x) {
+  return device_std::exp(x);
+}
+
 // x / (sqrt(y) + epsilon). Types that round each step have an overload of their own.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T OverRoot(T x, T y, T epsilon) {
@@ -216,14 +221,14 @@ struct Ftrl {
     const T shrunk = g + shrinkage * var;
     const T sum = accum + g * g;
     const T root = Root(sum);
-    const T change = (root - Root(accum)) * var;
+    const T growth = root - Root(accum);
     T threshold, denominator;
     if constexpr (kScaleByLr) {
-      linear += shrunk * lr - change;
+      linear += shrunk * lr - growth * var;
       threshold = l1 * lr;
       denominator = root + T(2) * l2 * lr;
     } else {
-      linear += shrunk - change / lr;
+      linear += shrunk - growth / lr * var;
       threshold = l1;
       denominator = root / lr + T(2) * l2;
     }
@@ -256,7 +261,7 @@ struct ProximalAdagrad {
   TESSERA_DEVICE_FUNCTION explicit ProximalAdagrad(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum += g * g;
-    const T rate = lr / Sqrt(accum);
+    const T rate = OverRoot(lr, accum, T(0));
     var = ProximalStep(var, g * rate, rate, l1, l2);
   }
   T lr, l1, l2;
@@ -280,10 +285,7 @@ struct AddSign {
 template <typename T>
 struct PowerSign {
   TESSERA_DEVICE_FUNCTION explicit PowerSign(const T* s)
-      : lr(s[0]),
-        grown(device_std::exp(s[1] * s[2])),
-        shrunk(device_std::exp(-s[1] * s[2])),
-        beta(s[3]) {}
+      : lr(s[0]), grown(Exp(s[1] * s[2])), shrunk(Exp(-s[1] * s[2])), beta(s[3]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m) const {
     m = m * beta + g * (T(1) - beta);
     const T sign = AddSign<T>::SignOfProduct(g, m);

@@ -200,6 +200,39 @@ TEST(OptimizerTest, EachStepOfARuleIsRoundedToHalf) {
   });
 }
 
+// The formula of TensorFlow's kernel, in the arithmetic of Eigen's half.
+TEST(OptimizerTest, FtrlRoundsEachStepOfHalf) {
+  using Half = Eigen::half;
+  constexpr int kCount = 1000;
+  const auto numbers = [](float scale, float shift) {
+    Tensor tensor = *Tensor::Zeros(DType::kHalf, {kCount});
+    for (int i = 0; i < kCount; ++i) {
+      tensor.flat<Half>()[i] = Half(shift + std::sin(scale * static_cast<float>(i)));
+    }
+    return tensor;
+  };
+  const Tensor value = numbers(1.3f, 0), accum = numbers(0.7f, 1.1f), linear = numbers(0.4f, 0),
+               gradient = numbers(0.9f, 0);
+  const Half lr(0.1f), l1(0.05f), l2(0.02f), power(-0.5f);
+  Var var(value), accum_var(accum), linear_var(linear);
+  ASSERT_TRUE(Apply("ResourceApplyFtrl", {var.handle(), accum_var.handle(), linear_var.handle(),
+                                          gradient, Tensor::Scalar(lr), Tensor::Scalar(l1),
+                                          Tensor::Scalar(l2), Tensor::Scalar(power)})
+                  .ok());
+  const Tensor got = var.variable->Read(), got_linear = linear_var.variable->Read();
+  for (int i = 0; i < kCount; ++i) {
+    const Half g = gradient.flat<Half>()[i], x = value.flat<Half>()[i];
+    const Half old = accum.flat<Half>()[i], sum = old + g * g;
+    const Half root = Eigen::numext::sqrt(sum);
+    const Half z = linear.flat<Half>()[i] + (g - (root - Eigen::numext::sqrt(old)) / lr * x);
+    const Half towards_zero = z > Half(0.0f) ? l1 - z : -l1 - z;
+    const Half want =
+        Eigen::numext::abs(z) > l1 ? towards_zero / (root / lr + Half(2.0f) * l2) : Half(0.0f);
+    ASSERT_EQ(static_cast<float>(got_linear.flat<Half>()[i]), static_cast<float>(z)) << i;
+    ASSERT_EQ(static_cast<float>(got.flat<Half>()[i]), static_cast<float>(want)) << i;
+  }
+}
+
 TEST(OptimizerTest, ManyThreadsUpdateEachElementOnce) {
   constexpr int64_t kCount = 200001;
   Var var(*Tensor::Zeros(DType::kFloat, {kCount}));

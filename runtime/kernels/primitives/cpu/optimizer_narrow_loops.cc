@@ -13,9 +13,8 @@ Rounded<Storage> OverRoot(Rounded<Storage> x, Rounded<Storage> y, Rounded<Storag
 }
 
 OptimizerLoop NarrowOptimizerLoop(DType dtype, OptimizerRule rule, bool variant) {
-  return dtype == DType::kHalf
-             ? optimizers::LoopOfUnordered<Rounded<Eigen::half>>(rule, variant)
-             : optimizers::LoopOfUnordered<Rounded<Eigen::bfloat16>>(rule, variant);
+  return dtype == DType::kHalf ? optimizers::LoopOf<Rounded<Eigen::half>>(rule, variant)
+                               : optimizers::LoopOf<Rounded<Eigen::bfloat16>>(rule, variant);
 }
 
 }  // namespace tessera

@@ -7,7 +7,7 @@
 namespace tessera {
 
 // Returns the loop of a rule over floats that hold numbers of `dtype`, a narrow float. Each step is
-// rounded to that type, as in TensorFlow. Returns null for rules that have no such loop.
+// rounded to that type, as in TensorFlow.
 OptimizerLoop NarrowOptimizerLoop(DType dtype, OptimizerRule rule, bool variant);
 
 }  // namespace tessera

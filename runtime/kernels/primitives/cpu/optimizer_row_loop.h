@@ -95,5 +95,30 @@ OptimizerLoop LoopOfUnordered(OptimizerRule rule, bool variant) {
   }
 }
 
+// The loop of any rule.
+template <typename T>
+OptimizerLoop LoopOf(OptimizerRule rule, bool variant) {
+  switch (rule) {
+    case OptimizerRule::kAdagradDa:
+      return UpdateRows<AdagradDa<T>, T>;
+    case OptimizerRule::kAdamWithAmsgrad:
+      return UpdateRows<AdamWithAmsgrad<T>, T>;
+    case OptimizerRule::kAdaMax:
+      return UpdateRows<AdaMax<T>, T>;
+    case OptimizerRule::kFtrl:
+      return variant ? FtrlRows<T, true> : FtrlRows<T, false>;
+    case OptimizerRule::kProximalAdagrad:
+      return UpdateRows<ProximalAdagrad<T>, T>;
+    case OptimizerRule::kProximalGradientDescent:
+      return UpdateRows<ProximalGradientDescent<T>, T>;
+    case OptimizerRule::kAddSign:
+      return UpdateRows<AddSign<T>, T>;
+    case OptimizerRule::kPowerSign:
+      return UpdateRows<PowerSign<T>, T>;
+    default:
+      return LoopOfUnordered<T>(rule, variant);
+  }
+}
+
 }  // namespace TESSERA_VECTOR_ABI
 }  // namespace tessera::optimizers

@@ -24,8 +24,7 @@ OptimizerLoop FindLoop(DType dtype, OptimizerRule rule, bool variant) {
   switch (dtype) {
     case DType::kHalf:
     case DType::kBfloat16:
-      if (const OptimizerLoop loop = NarrowOptimizerLoop(dtype, rule, variant)) return loop;
-      [[fallthrough]];
+      return NarrowOptimizerLoop(dtype, rule, variant);
     case DType::kFloat:
       return (has_avx512 ? avx512::FloatOptimizerLoop : avx2::FloatOptimizerLoop)(rule, variant);
     case DType::kDouble:

@@ -73,6 +73,7 @@ class Rounded {
   friend Rounded Floor(Rounded x) { return FromStored(std::floor(x.value_)); }
   friend Rounded Truncate(Rounded x) { return FromStored(std::trunc(x.value_)); }
   friend Rounded Sqrt(Rounded x) { return std::sqrt(x.value_); }
+  friend Rounded Pow(Rounded x, Rounded y) { return std::pow(x.value_, y.value_); }
   friend Rounded Exp(Rounded x) { return math::Exp(x.value_); }
   friend Rounded Log(Rounded x) { return math::Log(x.value_); }
   friend Rounded Log1p(Rounded x) { return math::Log1p(x.value_); }
