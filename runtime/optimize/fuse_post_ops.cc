@@ -92,6 +92,7 @@ class Fuser {
     if (!bias.has_value()) bias = AsBatchBias(*bias_add);
     if (!bias.has_value()) return std::nullopt;
     Node* linear = bias->linear.node;
+    if (RoundsEachStep(*linear)) return std::nullopt;
     if (!HasOneUse(*linear) || !MayGo(*linear, *linear) || !MayGo(*bias_add, *linear) ||
         linear->output_type(0) != bias->bias.node->output_type(bias->bias.index)) {
       return std::nullopt;
@@ -108,6 +109,15 @@ class Fuser {
   }
 
  private:
+  // TensorFlow fuses products of half on GPUs alone. On a CPU it rounds each step to half.
+  bool RoundsEachStep(const Node& linear) const {
+    if (linear.output_type(0) != DType::kHalf) return false;
+    const auto device =
+        std::find_if(item_.devices.begin(), item_.devices.end(),
+                     [&](const Device* one) { return one->full_name() == linear.device(); });
+    return (device == item_.devices.end() ? item_.devices.front() : *device)->type() == kCpu;
+  }
+
   bool MayGo(const Node& node, const Node& first) const {
     return !item_.IsPreserved(&node) && node.device() == first.device();
   }

@@ -10,7 +10,8 @@ namespace tessera {
 // Relu6, Elu, LeakyRelu, Tanh, Sigmoid or _Gelu, or by the nodes of a swish, x * sigmoid(x).
 // Replaces them by one _FusedMatMul, _FusedBatchMatMulV2, _FusedConv2D or
 // _FusedDepthwiseConv2dNative, which writes its output once. Requires that the device has a kernel
-// for the fused op and that the intermediate values have no other users.
+// for the fused op and that the intermediate values have no other users. Leaves half on CPUs alone,
+// whose intermediate values TensorFlow rounds.
 class FusePostOpsPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_post_ops"; }

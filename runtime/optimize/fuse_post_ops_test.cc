@@ -33,6 +33,16 @@ TEST(FusePostOpsTest, MatMulBiasAndActivation) {
   }
 }
 
+TEST(FusePostOpsTest, StepsOfHalfStayApartOnACpu) {
+  for (const DType dtype : {DType::kHalf, DType::kBfloat16}) {
+    PassTestGraph g;
+    const Endpoint product = g.Op("MatMul", {g.Arg(dtype), g.Const(*Tensor::Zeros(dtype, {3, 4}))});
+    g.Result(g.Op("Tanh", {g.Op("BiasAdd", {product, g.Const(*Tensor::Zeros(dtype, {4}))})}));
+    EXPECT_EQ(g.Apply(kFuse), dtype == DType::kBfloat16);
+    EXPECT_EQ(g.CountOf("_FusedMatMul"), dtype == DType::kBfloat16 ? 1 : 0);
+  }
+}
+
 // x * sigmoid(scale * x) of a biased product; without a multiplication if `scale` is 0.
 Endpoint Swish(PassTestGraph& g, const Endpoint& x, float scale, bool gate_first) {
   const Endpoint argument = scale == 0 ? x : g.Op("Mul", {g.Const(Tensor::Scalar(scale)), x});
