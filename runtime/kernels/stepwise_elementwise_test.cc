@@ -2,13 +2,13 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <ostream>
 
 #include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
+#include "runtime/kernels/testing/narrow_tensor.h"
 
 namespace tessera {
 namespace {
@@ -29,13 +29,8 @@ uint16_t SecondBits(Operands operands, int64_t i) {
   return FirstBits(operands, (i * 40503 + 12345) & 0xffff);
 }
 
-// Denormal bfloat16s are left out: TensorFlow takes them for zeros.
-uint16_t ZeroIfDenormal(DType dtype, uint16_t bits) {
-  return dtype == DType::kBfloat16 && (bits & 0x7fff) < 0x80 ? bits & 0x8000 : bits;
-}
-
 template <typename Bits>
-Tensor NarrowTensor(DType dtype, Bits bits_of) {
+Tensor TensorOfBits(DType dtype, Bits bits_of) {
   Tensor tensor = Tensor::Allocate(dtype, {kCount}).value();
   uint16_t* const bits = reinterpret_cast<uint16_t*>(tensor.mutable_raw());
   for (int64_t i = 0; i < kCount; ++i) bits[i] = ZeroIfDenormal(dtype, bits_of(i));
@@ -46,29 +41,11 @@ bool IsUnary(absl::string_view op) { return OpRegistry::Global().Find(op)->input
 
 Tensor RunNarrow(absl::string_view op, DType dtype, Operands operands) {
   std::vector<Tensor> inputs;
-  inputs.push_back(NarrowTensor(dtype, [&](int64_t i) { return FirstBits(operands, i); }));
+  inputs.push_back(TensorOfBits(dtype, [&](int64_t i) { return FirstBits(operands, i); }));
   if (!IsUnary(op)) {
-    inputs.push_back(NarrowTensor(dtype, [&](int64_t i) { return SecondBits(operands, i); }));
+    inputs.push_back(TensorOfBits(dtype, [&](int64_t i) { return SecondBits(operands, i); }));
   }
   return RunOp(op, std::move(inputs)).value();
-}
-
-uint16_t BitsAt(const Tensor& tensor, int64_t i) {
-  uint16_t bits;
-  std::memcpy(&bits, tensor.raw() + 2 * i, sizeof(bits));
-  return bits;
-}
-
-// The bits, multiplied by odd numbers that differ by their places. All NaNs count as one.
-uint64_t Checksum(const Tensor& tensor) {
-  const uint16_t infinity = tensor.dtype() == DType::kHalf ? 0x7c00 : 0x7f80;
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < kCount; ++i) {
-    const uint16_t bits = ZeroIfDenormal(tensor.dtype(), BitsAt(tensor, i));
-    const bool is_nan = (bits & 0x7fff) > infinity;
-    sum += (is_nan ? 0x7fff : bits) * (static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15);
-  }
-  return sum;
 }
 
 struct RecordedCase {
@@ -145,7 +122,7 @@ class RecordedBitsTest : public testing::TestWithParam<RecordedCase> {};
 TEST_P(RecordedBitsTest, AreTensorFlows) {
   const RecordedCase& recorded = GetParam();
   const Tensor result = RunNarrow(recorded.op, recorded.dtype, recorded.operands);
-  EXPECT_EQ(Checksum(result), recorded.checksum);
+  EXPECT_EQ(NarrowChecksum(result), recorded.checksum);
 }
 INSTANTIATE_TEST_SUITE_P(All, RecordedBitsTest, testing::ValuesIn(kRecordedCases));
 
@@ -157,7 +134,7 @@ void ExpectFormula(absl::string_view op, DType dtype, std::function<T(T x, T y)>
   for (int64_t i = 0; i < kCount; ++i) {
     const T x = Eigen::numext::bit_cast<T>(FirstBits(kModerate, i));
     const T y = Eigen::numext::bit_cast<T>(SecondBits(kModerate, i));
-    if (Eigen::numext::bit_cast<uint16_t>(formula(x, y)) != BitsAt(result, i)) ++differ;
+    if (Eigen::numext::bit_cast<uint16_t>(formula(x, y)) != NarrowBits(result, i)) ++differ;
   }
   EXPECT_EQ(differ, 0) << op << " of " << DTypeName(dtype);
 }

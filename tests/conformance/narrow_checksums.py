@@ -1,7 +1,8 @@
 """Prints checksums of TensorFlow's composite ops in half and bfloat16.
 
-The lines belong into the tables kRecordedCases of runtime/kernels/stepwise_elementwise_test.cc and
-runtime/kernels/nn/narrow_cross_entropy_test.cc, which say how operands and checksums are made.
+The lines belong into the tables of runtime/kernels/stepwise_elementwise_test.cc,
+runtime/kernels/nn/narrow_cross_entropy_test.cc and runtime/kernels/stepwise_reduction_test.cc, which
+say how operands are made.
 """
 
 import numpy as np
@@ -52,6 +53,45 @@ def print_cross_entropies(dtype, name):
                 for tensor in (*sparse, *dense)]
         print(f"    {{DType::{name}, {classes}, {{{', '.join(f'0x{s:016x}' for s in sums)}}}}},")
 
+def narrow_numbers(dtype, *shape):
+    """Element i of the tests' tensors."""
+    numbers = (np.arange(np.prod(shape)) * 7919 % 1000 - 500) / 128
+    return tf.cast(tf.constant(numbers.reshape(shape), tf.float32), dtype)
+
+
+REDUCTIONS = [("Sum", (7, 3), (1,)), ("Sum", (7, 45), (1,)), ("Sum", (3, 3001), (1,)),
+              ("Sum", (10000,), (0,)), ("Sum", (15, 16), (0,)), ("Sum", (64, 20), (0,)),
+              ("Sum", (3, 17, 20), (1,)), ("Sum", (5, 9, 7), (0, 2)), ("Sum", (3, 4, 5, 6), (1, 3)),
+              ("Sum", (3, 4, 5, 6), (0, 2)), ("Mean", (7, 45), (1,)), ("Mean", (3, 17, 20), (1,)),
+              ("EuclideanNorm", (7, 45), (1,)), ("Prod", (7, 5), (1,))]
+
+
+def print_reductions(dtype, name):
+    for op, shape, axes in REDUCTIONS:
+        result = getattr(tf.raw_ops, op)(input=narrow_numbers(dtype, *shape), axis=axes)
+        bits = tf.bitcast(result, tf.uint16).numpy().reshape(-1)
+        print(f'    {{"{op}", DType::{name}, {{{", ".join(map(str, shape))}}}, '
+              f'{{{", ".join(map(str, axes))}}}, 0x{checksum(bits, dtype):016x}}},')
+
+
+def print_others(dtype, name):
+    raw = tf.raw_ops
+    results = [
+        ("BiasAddGrad", raw.BiasAddGrad(out_backprop=narrow_numbers(dtype, 40, 20))),
+        ("L2Loss", raw.L2Loss(t=narrow_numbers(dtype, 5000))),
+        ("Softmax", raw.Softmax(logits=narrow_numbers(dtype, 16, 45))),
+        ("LogSoftmax", raw.LogSoftmax(logits=narrow_numbers(dtype, 16, 45))),
+        ("AddN", raw.AddN(inputs=tf.unstack(narrow_numbers(dtype, 20, 50)))),
+        ("AvgPool", raw.AvgPool(value=narrow_numbers(dtype, 2, 7, 7, 8), ksize=[1, 3, 3, 1],
+                                strides=[1, 2, 2, 1], padding="SAME"))]
+    if dtype == tf.float16:
+        results.append(("AvgPoolGrad", raw.AvgPoolGrad(
+            orig_input_shape=[2, 9, 9, 8], grad=narrow_numbers(dtype, 2, 4, 4, 8),
+            ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="VALID")))
+    for op, result in results:
+        bits = tf.bitcast(result, tf.uint16).numpy().reshape(-1)
+        print(f'    {{"{op}", DType::{name}, 0x{checksum(bits, dtype):016x}}},')
+
 
 def main():
     everything = np.arange(65536, dtype=np.uint16)
@@ -71,6 +111,8 @@ def main():
         for op, operands, result in lines:
             print(f'    {{"{op}", DType::{name}, {operands}, 0x{checksum(result, dtype):016x}}},')
         print_cross_entropies(dtype, name)
+        print_reductions(dtype, name)
+        print_others(dtype, name)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class BiasAddGradKernel : public OpKernel {
  public:
   explicit BiasAddGradKernel(const KernelBuild& build)
       : channels_first_(IsChannelsFirst(build)),
-        sum_(Primitive<Reduce>(build)(ReduceKind::kSum, build.output_types()[0])) {}
+        sum_(Primitive<Reduce>(build)(ReduceKind::kBiasGradient, build.output_types()[0])) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradient = ctx.input(0);

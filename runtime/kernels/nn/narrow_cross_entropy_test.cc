@@ -1,11 +1,10 @@
 // Cross-entropies of half and bfloat16 have the bits of TensorFlow's, which rounds each step.
 
 #include <cstdint>
-#include <cstring>
 
-#include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
+#include "runtime/kernels/testing/narrow_tensor.h"
 
 namespace tessera {
 namespace {
@@ -15,30 +14,8 @@ constexpr int64_t kRows = 64;
 // A matrix of formula(row, column) in a narrow dtype.
 template <typename Formula>
 Tensor NarrowMatrix(DType dtype, int64_t columns, Formula formula) {
-  Tensor matrix = Tensor::Allocate(dtype, {kRows, columns}).value();
-  for (int64_t row = 0; row < kRows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) {
-      const float value = formula(row, column);
-      const int64_t i = row * columns + column;
-      if (dtype == DType::kHalf) {
-        matrix.flat<Eigen::half>()[i] = static_cast<Eigen::half>(value);
-      } else {
-        matrix.flat<Eigen::bfloat16>()[i] = static_cast<Eigen::bfloat16>(value);
-      }
-    }
-  }
-  return matrix;
-}
-
-// The bits, multiplied by odd numbers that differ by their places.
-uint64_t Checksum(const Tensor& tensor) {
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, tensor.raw() + 2 * i, sizeof(bits));
-    sum += bits * (static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15);
-  }
-  return sum;
+  return NarrowTensor(dtype, {kRows, columns},
+                      [&](int64_t i) { return formula(i / columns, i % columns); });
 }
 
 std::vector<Tensor> RunBoth(absl::string_view op, std::vector<Tensor> inputs) {
@@ -97,10 +74,10 @@ TEST(NarrowCrossEntropyTest, HasTensorFlowsBits) {
     const std::vector<Tensor> dense =
         RunBoth("SoftmaxCrossEntropyWithLogits",
                 {logits, NarrowMatrix(recorded.dtype, recorded.classes, weight)});
-    EXPECT_EQ(Checksum(sparse[0]), recorded.checksums[0]) << "loss";
-    EXPECT_EQ(Checksum(sparse[1]), recorded.checksums[1]) << "gradient";
-    EXPECT_EQ(Checksum(dense[0]), recorded.checksums[2]) << "loss of dense labels";
-    EXPECT_EQ(Checksum(dense[1]), recorded.checksums[3]) << "gradient of dense labels";
+    EXPECT_EQ(NarrowChecksum(sparse[0]), recorded.checksums[0]) << "loss";
+    EXPECT_EQ(NarrowChecksum(sparse[1]), recorded.checksums[1]) << "gradient";
+    EXPECT_EQ(NarrowChecksum(dense[0]), recorded.checksums[2]) << "loss of dense labels";
+    EXPECT_EQ(NarrowChecksum(dense[1]), recorded.checksums[3]) << "gradient of dense labels";
   }
 }
 

@@ -53,20 +53,42 @@ void AddAll(absl::Span<const char* const> addends, int64_t offset, int64_t count
   }
 }
 
-// Adds two operands at a time as floats, and rounds each sum.
-void AddNarrow(DType dtype, absl::Span<const char* const> addends, int64_t offset, int64_t count,
-               char* sum) {
+// sum = x + y, in float and rounded.
+void AddTwoNarrow(DType dtype, const char* x, const char* y, int64_t count, char* sum) {
   const LoopFn loop = FindElementwiseLoop("AddV2", dtype);
   LoopBlock block;
   block.rows = 1;
   block.columns = count;
   std::fill_n(block.column_stride, 3, DTypeSize(dtype));
   std::fill_n(block.row_stride, 3, 0);
-  block.data[0] = sum + offset;
-  for (size_t i = 1; i < addends.size(); ++i) {
-    block.data[1] = const_cast<char*>((i == 1 ? addends[0] : sum) + offset);
-    block.data[2] = const_cast<char*>(addends[i] + offset);
-    RunAsFloat(block, {dtype, dtype, dtype}, *loop);
+  block.data[0] = sum;
+  block.data[1] = const_cast<char*>(x);
+  block.data[2] = const_cast<char*>(y);
+  RunAsFloat(block, {dtype, dtype, dtype}, *loop);
+}
+
+// Adds all addends from the left, rounding each sum.
+void AddNarrowInOrder(DType dtype, absl::Span<const char* const> addends, int64_t offset,
+                      int64_t count, char* sum) {
+  AddTwoNarrow(dtype, addends[0] + offset, addends[1] + offset, count, sum);
+  for (size_t i = 2; i < addends.size(); ++i) {
+    AddTwoNarrow(dtype, sum, addends[i] + offset, count, sum);
+  }
+}
+
+// Adds more than nine addends in TensorFlow's order: to the sum of the first ones, of which there
+// are two to nine, the sums of eight each that follow.
+void AddNarrow(DType dtype, absl::Span<const char* const> addends, int64_t offset, int64_t count,
+               char* out) {
+  constexpr size_t kGroup = 8;
+  const size_t rest = addends.size() % kGroup;
+  const size_t first = std::min(addends.size(), rest < 2 ? kGroup + rest : rest);
+  char* const sum = out + offset;
+  AddNarrowInOrder(dtype, addends.subspan(0, first), offset, count, sum);
+  for (size_t i = first; i < addends.size(); i += kGroup) {
+    alignas(64) char group[kChunk * sizeof(uint16_t)];
+    AddNarrowInOrder(dtype, addends.subspan(i, kGroup), offset, count, group);
+    AddTwoNarrow(dtype, sum, group, count, sum);
   }
 }
 

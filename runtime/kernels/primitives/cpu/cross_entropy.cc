@@ -9,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/softmax_row.h"
+#include "runtime/kernels/primitives/cpu/stepwise_softmax_row.h"
 
 namespace tessera {
 namespace {
@@ -30,95 +31,73 @@ absl::Status ComputeWide(KernelContext& ctx, const Tensor& logits, Tensor* loss,
   return absl::OkStatus();
 }
 
-// Rows of float and double. Both functions return the loss of one row and set its gradient.
+// A row of logits and that of its gradient. `first` is the place of the row in its tensor.
+template <typename T>
+struct LogitRow {
+  const T* x;
+  int64_t first;
+  int64_t count;
+  T* gradient;
+};
+
+// Rows of float and double. Both functions return the loss of one row and set its gradient. Dense()
+// gets scratch memory of an element for each class, which these rows leave alone.
 template <typename T>
 struct PlainRow {
   using Value = T;
 
-  static T Dense(const T* x, const T* labels, int64_t label_stride, int64_t count, T* gradient) {
+  static T Dense(const LogitRow<T>& row, const T* labels, int64_t label_stride, T* /*scratch*/) {
     T max;
-    const T sum = ExpRow(x, count, gradient, &max);
+    const T sum = ExpRow(row.x, row.count, row.gradient, &max);
     const T log_sum = std::log(sum);
     T loss = 0;
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < row.count; ++i) {
       const T label = labels[i * label_stride];
-      if (label != T{0}) loss += label * (log_sum - (x[i] - max));
-      gradient[i] = gradient[i] / sum - label;
+      if (label != T{0}) loss += label * (log_sum - (row.x[i] - max));
+      row.gradient[i] = row.gradient[i] / sum - label;
     }
     return loss;
   }
 
-  static T Sparse(const T* x, int64_t label, int64_t count, T* gradient) {
+  static T Sparse(const LogitRow<T>& row, int64_t label) {
     T max;
-    const T sum = ExpRow(x, count, gradient, &max);
-    for (int64_t i = 0; i < count; ++i) gradient[i] /= sum;
-    gradient[label] -= T{1};
-    return std::log(sum) - (x[label] - max);
+    const T sum = ExpRow(row.x, row.count, row.gradient, &max);
+    for (int64_t i = 0; i < row.count; ++i) row.gradient[i] /= sum;
+    row.gradient[label] -= T{1};
+    return std::log(sum) - (row.x[label] - max);
   }
 };
 
 // Rows of half or bfloat16, whose numbers are held as floats. Each step is rounded to Storage, and
 // sums have the order of Eigen's, as in TensorFlow.
 template <typename Storage>
-class StepwiseRow {
- public:
+struct StepwiseRow {
   using Value = float;
+  using Number = Rounded<Storage>;
 
-  static float Dense(const float* x, const float* labels, int64_t label_stride, int64_t count,
-                     float* gradient) {
-    std::vector<float> terms(count);
-    const float sum = Exponentials(x, count, terms.data(), gradient);
-    const float log_sum = Round(math::Log(sum));
-    for (int64_t i = 0; i < count; ++i) {
-      const float label = labels[i * label_stride];
-      terms[i] = label == 0 ? 0 : Round(label * Round(log_sum - terms[i]));
-      gradient[i] = Round(Round(gradient[i] / sum) - label);
+  static float Dense(const LogitRow<float>& row, const float* labels, int64_t label_stride,
+                     float* terms) {
+    float max;
+    const Number sum = ExpRowStepwise<Storage>(row.x, row.first, row.count, row.gradient, &max);
+    const Number log_sum = Log(sum);
+    for (int64_t i = 0; i < row.count; ++i) {
+      const Number label = Number::FromStored(labels[i * label_stride]);
+      const Number shifted = row.x[i] - max;
+      terms[i] = label == 0 ? 0 : (label * (log_sum - shifted)).value();
+      row.gradient[i] = (Number::FromStored(row.gradient[i]) / sum - label).value();
     }
-    return Sum(terms.data(), count);
+    return ReduceStepwise<Storage, StepwiseSum>(terms, row.first, row.count).value();
   }
 
-  static float Sparse(const float* x, int64_t label, int64_t count, float* gradient) {
-    std::vector<float> shifted(count);
-    const float sum = Exponentials(x, count, shifted.data(), gradient);
-    for (int64_t i = 0; i < count; ++i) gradient[i] = Round(gradient[i] / sum);
-    gradient[label] = Round(gradient[label] - 1);
-    return Round(Round(math::Log(sum)) - shifted[label]);
-  }
-
- private:
-  static float Round(float value) { return static_cast<float>(static_cast<Storage>(value)); }
-
-  // shifted = x - max(x), exponentials = exp(shifted). Returns the sum of the exponentials.
-  static float Exponentials(const float* x, int64_t count, float* shifted, float* exponentials) {
-    const float max = ReduceRow<reduce::Max>(x, count);
-    for (int64_t i = 0; i < count; ++i) {
-      shifted[i] = Round(x[i] - max);
-      exponentials[i] = Round(math::Exp(shifted[i]));
+  static float Sparse(const LogitRow<float>& row, int64_t label) {
+    float max;
+    const Number sum = ExpRowStepwise<Storage>(row.x, row.first, row.count, row.gradient, &max);
+    for (int64_t i = 0; i < row.count; ++i) {
+      row.gradient[i] = (Number::FromStored(row.gradient[i]) / sum).value();
     }
-    return Sum(exponentials, count);
-  }
-
-  // Four vectors take turns while there are elements for all of them. The elements of the last sum
-  // of vectors are added in float, and those after the last whole vector by themselves.
-  static float Sum(const float* x, int64_t count) {
-    constexpr int kVectors = 4, kLanes = 8;
-    float sums[kVectors][kLanes] = {};
-    const auto add = [](float* sum, const float* addend) {
-      for (int lane = 0; lane < kLanes; ++lane) sum[lane] = Round(sum[lane] + addend[lane]);
-    };
-    int64_t i = 0;
-    for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
-      for (int v = 0; v < kVectors; ++v) add(sums[v], x + i + v * kLanes);
-    }
-    float* const all = sums[0];
-    for (int v = 1; v < kVectors; ++v) add(all, sums[v]);
-    for (; i + kLanes <= count; i += kLanes) add(all, x + i);
-    float rest = 0;
-    for (; i < count; ++i) rest = Round(rest + x[i]);
-    for (int half = kLanes / 2; half > 0; half /= 2) {
-      for (int lane = 0; lane < half; ++lane) all[lane] += all[lane + half];
-    }
-    return Round(rest + Round(all[0]));
+    row.gradient[label] = (Number::FromStored(row.gradient[label]) - 1).value();
+    const Number shifted = row.x[label] - max;
+    return (Log(sum) - shifted).value();
   }
 };
 
@@ -139,7 +118,7 @@ void VisitRows(DType dtype, Visitor visit) {
 
 template <typename Row>
 void DenseRows(KernelContext& ctx, const Tensor& x, MatrixStrides xs, const Tensor& labels,
-               MatrixStrides ls, Tensor* loss, Tensor* gradient) {
+               MatrixStrides ls, Tensor* scratch, Tensor* loss, Tensor* gradient) {
   using T = typename Row::Value;
   const int64_t columns = gradient->dim(1);
   ctx.ParallelFor(gradient->dim(0), 3.0 * columns, [&](int64_t begin, int64_t end) {
@@ -150,8 +129,10 @@ void DenseRows(KernelContext& ctx, const Tensor& x, MatrixStrides xs, const Tens
         repeated.assign(columns, *logits);
         logits = repeated.data();
       }
-      loss->data<T>()[row] = Row::Dense(logits, labels.data<T>() + row * ls.row, ls.column, columns,
-                                        gradient->data<T>() + row * columns);
+      const int64_t first = row * columns;
+      loss->data<T>()[row] =
+          Row::Dense({logits, first, columns, gradient->data<T>() + first},
+                     labels.data<T>() + row * ls.row, ls.column, scratch->data<T>() + first);
     }
   });
 }
@@ -160,13 +141,15 @@ absl::Status RunCrossEntropy(KernelContext& ctx, const Tensor& logits, MatrixStr
                              const Tensor& labels, MatrixStrides label_strides, Tensor* loss,
                              Tensor* gradient) {
   Tensor weights = labels;
+  Tensor terms = *gradient;  // which only rows of narrow floats use, that get their own
   if (IsNarrowFloat(labels.dtype())) {
     ASSIGN_OR_RETURN(weights, WidenToFloat(labels, ctx.host_allocator()));
+    ASSIGN_OR_RETURN(terms, ctx.AllocateTemp(DType::kFloat, gradient->shape()));
   }
   return ComputeWide(
       ctx, logits, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
         VisitRows(logits.dtype(), [&]<typename Row>(Row) {
-          DenseRows<Row>(ctx, x, logit_strides, weights, label_strides, loss, gradient);
+          DenseRows<Row>(ctx, x, logit_strides, weights, label_strides, &terms, loss, gradient);
         });
       });
 }
@@ -181,8 +164,9 @@ void SparseRows(KernelContext& ctx, const Tensor& x, const Classes& labels, Tens
   const int64_t columns = x.dim(1);
   ctx.ParallelFor(x.dim(0), 3.0 * columns, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      loss->data<T>()[row] = Row::Sparse(x.data<T>() + row * columns, labels[row], columns,
-                                         gradient->data<T>() + row * columns);
+      const int64_t first = row * columns;
+      loss->data<T>()[row] = Row::Sparse(
+          {x.data<T>() + first, first, columns, gradient->data<T>() + first}, labels[row]);
     }
   });
 }

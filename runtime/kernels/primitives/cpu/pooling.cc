@@ -49,6 +49,19 @@ struct Average {
   }
 };
 
+// The average of half, rounded after each step.
+struct HalfAverage {
+  template <typename T>
+  using Sum = float;
+  template <typename T>
+  static constexpr T Start() {
+    return T{0};
+  }
+  static float Add(float sum, float value) { return Round(sum + value); }
+  static float Result(float sum, float count, float) { return sum / Round(count); }
+  static float Round(float x) { return static_cast<float>(static_cast<Eigen::half>(x)); }
+};
+
 // Reduces the window whose points lie at `offsets`, in `channels` channels.
 template <typename Pool, typename T>
 void PoolChannels(absl::Span<const int64_t> offsets, int64_t channels, const T* in,
@@ -300,7 +313,8 @@ absl::Status RunAveragePool(KernelContext& ctx, const PoolShape& shape, const Te
                             Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
-    PoolOf<Average>(ctx, shape, input.data<T>(), output->data<T>());
+    using Pool = std::conditional_t<std::is_same_v<T, Eigen::half>, HalfAverage, Average>;
+    PoolOf<Pool>(ctx, shape, input.data<T>(), output->data<T>());
     return absl::OkStatus();
   });
 }

@@ -276,6 +276,18 @@ absl::Status RunArgmaxPoolGradient(KernelContext& ctx, const PoolShape& shape, A
   });
 }
 
+// Adds its part of a gradient to each element of a window of `count` elements. TensorFlow rounds
+// each step of half, which it multiplies by the inverse of the count.
+template <typename T>
+void AddMean(T gradient, int64_t count, SumOf<T>* sum) {
+  if constexpr (std::is_same_v<T, Eigen::half>) {
+    const T part = gradient * (T(1) / static_cast<T>(static_cast<float>(count)));
+    *sum = static_cast<float>(static_cast<T>(*sum + static_cast<float>(part)));
+  } else {
+    *sum += static_cast<SumOf<T>>(gradient) / static_cast<SumOf<T>>(count);
+  }
+}
+
 absl::Status RunAveragePoolGradient(KernelContext& ctx, const PoolShape& s, const Tensor& gradient,
                                     Tensor* output) {
   const int64_t in_channel = s.channel_step(s.input_points());
@@ -293,8 +305,7 @@ absl::Status RunAveragePoolGradient(KernelContext& ctx, const PoolShape& s, cons
       SumOf<T>* const to = sums + image * s.input_points() * s.channels;
       ForWindow(s, at, [&](int64_t source) {
         for (int64_t c = 0; c < s.channels; ++c) {
-          to[source * s.point_step() + c * in_channel] +=
-              static_cast<SumOf<T>>(from[c * out_channel]) / static_cast<SumOf<T>>(count);
+          AddMean(from[c * out_channel], count, &to[source * s.point_step() + c * in_channel]);
         }
       });
     }

@@ -70,14 +70,14 @@ class ReductionRun {
         size_(static_cast<int64_t>(DTypeSize(dtype))),
         in_(in),
         out_(out),
-        width_(std::min(plan.columns_, kColumns)),
-        blocks_per_row_((plan.columns_ + kColumns - 1) / kColumns),
-        num_blocks_(plan.num_outputs_ / plan.columns_ * blocks_per_row_) {}
+        width_(std::min(plan.columns(), kColumns)),
+        blocks_per_row_((plan.columns() + kColumns - 1) / kColumns),
+        num_blocks_(plan.num_outputs() / plan.columns() * blocks_per_row_) {}
 
   void Run(ThreadPool* pool) {
     // Few outputs of many elements: parts of the reduction are the units of work.
     const int64_t part = std::max<int64_t>(1, kPart / width_);
-    const int64_t parts = num_blocks_ <= 16 ? (plan_.num_reduced_ + part - 1) / part : 1;
+    const int64_t parts = num_blocks_ <= 16 ? (plan_.num_reduced() + part - 1) / part : 1;
     if (parts <= 1) {
       RunWhole(pool);
     } else {
@@ -92,22 +92,22 @@ class ReductionRun {
     int64_t count;   // of columns
   };
   Block BlockAt(int64_t i) const {
-    if (blocks_per_row_ == 1) return {i, 0, plan_.columns_};
+    if (blocks_per_row_ == 1) return {i, 0, plan_.columns()};
     const int64_t column = i % blocks_per_row_ * kColumns;
-    return {i / blocks_per_row_, column, std::min(kColumns, plan_.columns_ - column)};
+    return {i / blocks_per_row_, column, std::min(kColumns, plan_.columns() - column)};
   }
   // Returns whether each output is made of elements that follow upon those of the output before it.
   bool IsContiguous() const {
-    return plan_.columns_ == 1 && plan_.reduced_.empty() && plan_.kept_.size() <= 1;
+    return plan_.columns() == 1 && plan_.reduced().empty() && plan_.kept().size() <= 1;
   }
   // Room for the accumulators of a block, twice.
   int64_t ScratchBytes() const { return 2 * width_ * loops_.size; }
 
   void RunWhole(ThreadPool* pool) const {
-    ParallelFor(pool, num_blocks_, kCost * static_cast<double>(plan_.num_reduced_ * width_),
+    ParallelFor(pool, num_blocks_, kCost * static_cast<double>(plan_.num_reduced() * width_),
                 [this](int64_t begin, int64_t end) {
                   if (IsContiguous()) {
-                    loops_.runs(in_ + begin * plan_.rows_ * size_, plan_.rows_, end - begin,
+                    loops_.runs(in_ + begin * plan_.rows() * size_, plan_.rows(), end - begin,
                                 out_ + begin * size_);
                     return;
                   }
@@ -119,7 +119,7 @@ class ReductionRun {
                   char* const acc = large.empty() ? small : large.data();
                   for (int64_t i = begin; i < end; ++i) {
                     const Block block = BlockAt(i);
-                    AddBlock(block, 0, plan_.num_reduced_, acc);
+                    AddBlock(block, 0, plan_.num_reduced(), acc);
                     Finish(block, acc);
                   }
                 });
@@ -134,7 +134,7 @@ class ReductionRun {
                 [&](int64_t begin, int64_t end) {
                   for (int64_t unit = begin; unit < end; ++unit) {
                     const int64_t i = unit / parts, p = unit % parts;
-                    AddBlock(BlockAt(i), p * part, std::min((p + 1) * part, plan_.num_reduced_),
+                    AddBlock(BlockAt(i), p * part, std::min((p + 1) * part, plan_.num_reduced()),
                              acc(i, p));
                   }
                 });
@@ -149,7 +149,7 @@ class ReductionRun {
   // behind those of the block.
   void AddBlock(const Block& block, int64_t begin, int64_t end, char* acc) const {
     loops_.init(acc, block.count);
-    if (plan_.columns_ == 1 || end - begin <= kRows) {
+    if (plan_.columns() == 1 || end - begin <= kRows) {
       AddRows(block, begin, end, acc);
       return;
     }
@@ -162,25 +162,25 @@ class ReductionRun {
   }
 
   void AddRows(const Block& block, int64_t begin, int64_t end, char* acc) const {
-    const int64_t offset = ReductionPlan::Offset(plan_.kept_, block.row) + block.column;
+    const int64_t offset = ReductionPlan::Offset(plan_.kept(), block.row) + block.column;
     while (begin < end) {
-      const int64_t run = plan_.reduced_.empty() ? 0 : begin / plan_.rows_;
-      const int64_t row = begin - run * plan_.rows_;
-      const int64_t count = std::min(end - begin, plan_.rows_ - row);
-      const int64_t outer = ReductionPlan::Offset(plan_.reduced_, run);
-      const char* const from = in_ + (offset + outer + row * plan_.columns_) * size_;
-      if (plan_.columns_ == 1) {
+      const int64_t run = plan_.reduced().empty() ? 0 : begin / plan_.rows();
+      const int64_t row = begin - run * plan_.rows();
+      const int64_t count = std::min(end - begin, plan_.rows() - row);
+      const int64_t outer = ReductionPlan::Offset(plan_.reduced(), run);
+      const char* const from = in_ + (offset + outer + row * plan_.columns()) * size_;
+      if (plan_.columns() == 1) {
         loops_.run(acc, from, count);
       } else {
-        loops_.rows(acc, from, plan_.columns_ * size_, count, block.count);
+        loops_.rows(acc, from, plan_.columns() * size_, count, block.count);
       }
       begin += count;
     }
   }
 
   void Finish(const Block& block, const char* acc) const {
-    loops_.finish(acc, block.count, plan_.num_reduced_,
-                  out_ + (block.row * plan_.columns_ + block.column) * size_);
+    loops_.finish(acc, block.count, plan_.num_reduced(),
+                  out_ + (block.row * plan_.columns() + block.column) * size_);
   }
 
   const ReductionPlan& plan_;

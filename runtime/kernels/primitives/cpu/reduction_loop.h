@@ -50,20 +50,28 @@ class ReductionPlan {
 
   int64_t num_outputs() const { return num_outputs_; }
 
- private:
-  friend class ReductionRun;
-
   struct Axis {
     int64_t size;
     int64_t stride;  // in elements
   };
   using Axes = absl::InlinedVector<Axis, 4>;
+
+  // All kept groups but the columns, and all reduced groups but the rows.
+  const Axes& kept() const { return kept_; }
+  const Axes& reduced() const { return reduced_; }
+  // The size of the last group if it is kept, else 1.
+  int64_t columns() const { return columns_; }
+  // The size of the last reduced group, or 1.
+  int64_t rows() const { return rows_; }
+
+  // Returns the place of the element with a row-major index over `axes`, relative to the first one.
   static int64_t Offset(const Axes& axes, int64_t index);
 
-  Axes kept_;            // all kept groups but `columns_`
-  Axes reduced_;         // all reduced groups but `rows_`
-  int64_t columns_ = 1;  // the last group if it is kept, else 1
-  int64_t rows_ = 1;     // the last reduced group
+ private:
+  Axes kept_;
+  Axes reduced_;
+  int64_t columns_ = 1;
+  int64_t rows_ = 1;
   int64_t num_outputs_ = 1;
   int64_t num_reduced_ = 1;  // elements that make one output
 };

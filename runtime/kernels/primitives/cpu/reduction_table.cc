@@ -29,6 +29,7 @@ ReductionLoops LoopsOf(DType dtype) {
 ReductionLoops FindReductionLoops(ReduceKind kind, DType dtype) {
   switch (kind) {
     case ReduceKind::kSum:
+    case ReduceKind::kBiasGradient:
       return LoopsOf<reduce::Sum, kNumeric>(dtype);
     case ReduceKind::kMean:
       return LoopsOf<reduce::Mean, kNumeric>(dtype);

@@ -1,12 +1,14 @@
 #include "runtime/kernels/primitives/softmax.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/kernels/primitives/cpu/attention_softmax.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/softmax_row.h"
+#include "runtime/kernels/primitives/cpu/stepwise_softmax_row.h"
 
 namespace tessera {
 namespace {
@@ -50,14 +52,20 @@ TESSERA_AVX512 void WideRows(SoftmaxKind kind, const char* in, int64_t begin, in
   Rows<float>(kind, in, begin, end, columns, out);
 }
 
-// Computes rows [begin, end) of a type that is computed in float.
+// Computes rows [begin, end) of half or bfloat16. TensorFlow computes the Softmax of bfloat16 in float.
 template <typename T>
 void NarrowRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
                 char* out) {
-  std::vector<float> row(columns), scratch;
+  std::vector<float> row(columns), scratch(kind == SoftmaxKind::kLogSoftmax ? columns : 0);
   for (int64_t offset = begin * columns; offset < end * columns; offset += columns) {
     ToFloat(reinterpret_cast<const T*>(in) + offset, row.data(), columns);
-    Row(kind, row.data(), columns, row.data(), &scratch);
+    if (kind == SoftmaxKind::kLogSoftmax) {
+      LogSoftmaxRowStepwise<T>(row.data(), offset, columns, row.data(), scratch.data());
+    } else if (std::is_same_v<T, Eigen::half>) {
+      SoftmaxRowStepwise<T>(row.data(), offset, columns, row.data());
+    } else {
+      SoftmaxRow(row.data(), columns, row.data());
+    }
     FromFloat(row.data(), reinterpret_cast<T*>(out) + offset, columns);
   }
 }

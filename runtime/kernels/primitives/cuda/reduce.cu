@@ -176,6 +176,7 @@ class CudaReduce final : public Reduce {
     };
     switch (kind_) {
       case ReduceKind::kSum:
+      case ReduceKind::kBiasGradient:
         return run.template operator()<reduce::Sum, kNumeric>();
       case ReduceKind::kMean:
         return run.template operator()<reduce::Mean, kNumeric>();

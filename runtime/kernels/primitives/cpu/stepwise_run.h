@@ -1,0 +1,134 @@
+// Reductions of a run of numbers of half or bfloat16 that round after each operation, in the order
+// in which TensorFlow's CPU kernels compute them.
+//
+//   const Rounded<Eigen::half> sum = ReduceStepwise<Eigen::half, StepwiseSum>(x, 0, count);
+//
+// A fold says what is done with the elements. It works on single numbers and on vectors alike:
+//
+//   struct StepwiseSum {
+//     static constexpr float kNeutral = 0;
+//     static constexpr bool kTakesTurns = true;  // several accumulators of columns
+//     template <typename V> static V Term(V x) { return x; }
+//     template <typename V> static V Add(V total, V term) { return total + term; }
+//   };
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/kernels/primitives/cpu/rounded_float.h"
+#include "runtime/kernels/primitives/cpu/rounded_vector.h"
+
+namespace tessera {
+
+struct StepwiseSum {
+  static constexpr float kNeutral = 0;
+  static constexpr bool kTakesTurns = true;
+  template <typename V>
+  static V Term(V x) {
+    return x;
+  }
+  template <typename V>
+  static V Add(V total, V term) {
+    return total + term;
+  }
+};
+
+// Adds rows one after the other.
+struct StepwiseSumOfRows : StepwiseSum {
+  static constexpr bool kTakesTurns = false;
+};
+
+struct StepwiseSumOfSquares : StepwiseSum {
+  template <typename V>
+  static V Term(V x) {
+    return x * x;
+  }
+};
+
+struct StepwiseHalfSumOfSquares : StepwiseSum {
+  template <typename V>
+  static V Term(V x) {
+    return x * x * V(0.5f);
+  }
+};
+
+struct StepwiseProduct {
+  static constexpr float kNeutral = 1;
+  static constexpr bool kTakesTurns = true;
+  template <typename V>
+  static V Term(V x) {
+    return x;
+  }
+  template <typename V>
+  static V Add(V total, V term) {
+    return total * term;
+  }
+};
+
+// Folds eight neighbours at a time. Four vectors take turns while there are elements for all of
+// them. The lanes of the vector that is left are folded in float, and the elements after the last
+// whole vector by themselves.
+template <typename Storage, typename Fold, typename Element>
+Rounded<Storage> FoldVectors(const Element* x, int64_t count) {
+  using Vector = RoundedVector<Storage>;
+  using Number = Rounded<Storage>;
+  constexpr int kLanes = Vector::kLanes;
+  const auto add = [](Vector& total, const Element* from) {
+    total = Fold::Add(total, Fold::Term(Vector::Load(from)));
+  };
+  Vector a(Fold::kNeutral), b = a, c = a, d = a;
+  int64_t i = 0;
+  if (count >= 4 * kLanes) {
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+      add(a, x + i);
+      add(b, x + i + kLanes);
+      add(c, x + i + 2 * kLanes);
+      add(d, x + i + 3 * kLanes);
+    }
+    a = Fold::Add(Fold::Add(Fold::Add(a, b), c), d);
+  }
+  for (; i + kLanes <= count; i += kLanes) add(a, x + i);
+  Number rest(Fold::kNeutral);
+  for (; i < count; ++i) {
+    rest = Fold::Add(rest, Fold::Term(Number::FromStored(static_cast<float>(x[i]))));
+  }
+  float lanes[kLanes];
+  a.Store(lanes);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) {
+      lanes[lane] = Fold::Add(lanes[lane], lanes[lane + half]);
+    }
+  }
+  return Fold::Add(rest, Number(lanes[0]));
+}
+
+// The number of elements that are folded by FoldVectors(); more are cut in halves.
+template <typename Storage>
+inline constexpr int64_t kStepwiseLeaf = Rounded<Storage>::kIsHalf ? 1600 : 1024;
+
+// Folds `count` elements from the place `first` of a tensor on, whose parts of at most
+// kStepwiseLeaf elements leaf(first, count) folds. It is called for them in order. Where the halves
+// meet, a vector of the tensor begins.
+template <typename Storage, typename Fold, typename Leaf>
+Rounded<Storage> FoldHalves(int64_t first, int64_t count, Leaf& leaf) {
+  if (count <= kStepwiseLeaf<Storage>) return leaf(first, count);
+  constexpr int64_t kLanes = RoundedVector<Storage>::kLanes;
+  const int64_t middle = first + (count + 1) / 2;
+  const int64_t split = (middle + kLanes - 1) / kLanes * kLanes;
+  const Rounded<Storage> low = FoldHalves<Storage, Fold>(first, split - first, leaf);
+  return Fold::Add(low, FoldHalves<Storage, Fold>(split, first + count - split, leaf));
+}
+
+// Folds `count` elements, the first of which has the place `first` in its tensor. `Element` is
+// Storage, or float for numbers that Storage holds exactly.
+template <typename Storage, typename Fold, typename Element>
+Rounded<Storage> ReduceStepwise(const Element* x, int64_t first, int64_t count) {
+  auto leaf = [&](int64_t begin, int64_t some) {
+    return FoldVectors<Storage, Fold>(x + (begin - first), some);
+  };
+  return FoldHalves<Storage, Fold>(first, count, leaf);
+}
+
+}  // namespace tessera
