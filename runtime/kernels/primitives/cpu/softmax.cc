@@ -52,7 +52,8 @@ TESSERA_AVX512 void WideRows(SoftmaxKind kind, const char* in, int64_t begin, in
   Rows<float>(kind, in, begin, end, columns, out);
 }
 
-// Computes rows [begin, end) of half or bfloat16. TensorFlow computes the Softmax of bfloat16 in float.
+// Computes rows [begin, end) of half or bfloat16. TensorFlow computes the Softmax of bfloat16 in
+// float.
 template <typename T>
 void NarrowRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
                 char* out) {
