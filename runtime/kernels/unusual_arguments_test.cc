@@ -66,6 +66,14 @@ TEST(UnusualArgumentsTest, ZerosLikeTakesOneVariant) {
   EXPECT_EQ(CodeOf("ZerosLike", {Tensor::Zeros(DType::kFloat, {2}).value()}), kOk);
 }
 
+TEST(UnusualArgumentsTest, BandsOfMatricesAreScalars) {
+  const Tensor x = Floats({2, 3}), one = Tensor::Scalar<int64_t>(1);
+  const Tensor vector = Tensor::Vector<int64_t>({1});
+  EXPECT_EQ(CodeOf("MatrixBandPart", {x, one, one}), kOk);
+  EXPECT_EQ(CodeOf("MatrixBandPart", {x, vector, one}), kInvalid);
+  EXPECT_EQ(CodeOf("MatrixBandPart", {x, one, vector}), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, StitchedTensorsHaveLessThanTwoToThe31Rows) {
   const auto stitch = [](int32_t index) {
     return CodeOf("DynamicStitch",

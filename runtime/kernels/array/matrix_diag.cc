@@ -261,6 +261,11 @@ class MatrixBandPartKernel : public OpKernel {
     RETURN_IF_ERROR(CheckMatrices(matrices));
     const int64_t rows = matrices.dim(matrices.rank() - 2);
     const int64_t columns = matrices.dim(matrices.rank() - 1);
+    if (!ctx.input(1).shape().IsScalar() || !ctx.input(2).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_lower and num_upper must be scalars, have shapes ",
+                       ctx.input(1).shape().ToString(), " and ", ctx.input(2).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(int64_t lower, ReadIndexScalar(ctx.input(1), "num_lower"));
     ASSIGN_OR_RETURN(int64_t upper, ReadIndexScalar(ctx.input(2), "num_upper"));
     if (lower > rows || upper > columns) {
