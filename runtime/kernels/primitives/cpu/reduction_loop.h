@@ -49,6 +49,8 @@ class ReductionPlan {
   ReductionPlan(const Shape& shape, absl::Span<const bool> reduced);
 
   int64_t num_outputs() const { return num_outputs_; }
+  // Elements that make one output.
+  int64_t num_reduced() const { return num_reduced_; }
 
   struct Axis {
     int64_t size;
@@ -73,7 +75,7 @@ class ReductionPlan {
   int64_t columns_ = 1;
   int64_t rows_ = 1;
   int64_t num_outputs_ = 1;
-  int64_t num_reduced_ = 1;  // elements that make one output
+  int64_t num_reduced_ = 1;
 };
 
 // Requires space for plan.num_outputs() elements of `dtype`, which is that of the loops, at `out`.
