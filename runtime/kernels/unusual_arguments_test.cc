@@ -66,6 +66,17 @@ TEST(UnusualArgumentsTest, ZerosLikeTakesOneVariant) {
   EXPECT_EQ(CodeOf("ZerosLike", {Tensor::Zeros(DType::kFloat, {2}).value()}), kOk);
 }
 
+TEST(UnusualArgumentsTest, RangesOfAllNumbersAreScalars) {
+  const auto differentiate = [](const Shape& ends, int64_t axis) {
+    return CodeOf("QuantizeAndDequantizeV4Grad",
+                  {Floats({2, 1}), Floats({2, 1}), Floats(ends), Floats(ends)}, {{"axis", axis}});
+  };
+  EXPECT_EQ(differentiate({}, -1), kOk);
+  EXPECT_EQ(differentiate({1}, -1), kInvalid);
+  EXPECT_EQ(differentiate({1}, 1), kOk);
+  EXPECT_EQ(differentiate({}, 1), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, BandsOfMatricesAreScalars) {
   const Tensor x = Floats({2, 3}), one = Tensor::Scalar<int64_t>(1);
   const Tensor vector = Tensor::Vector<int64_t>({1});

@@ -220,9 +220,10 @@ class QuantizeAndDequantizeGradKernel : public OpKernel {
     const int axis = static_cast<int>(axis_);
     const int64_t slices = axis < 0 ? 1 : x.dim(axis);
     for (const Tensor* end : {&min, &max}) {
-      if (axis < 0 ? end->num_elements() == 1 : end->shape() == Shape{slices}) continue;
-      return absl::InvalidArgumentError(absl::StrCat("the range must have ", slices,
-                                                     " minima and maxima, a side has shape ",
+      const Shape wanted = axis < 0 ? Shape() : Shape{slices};
+      if (end->shape() == wanted) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the ends of the range must have shape ",
+                                                     wanted.ToString(), ", one has shape ",
                                                      end->shape().ToString()));
     }
     const int64_t inner = axis < 0 ? 1 : DimProduct(x.shape(), axis + 1, x.rank());
