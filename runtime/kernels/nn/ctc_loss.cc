@@ -117,7 +117,11 @@ class CtcLossKernel : public OpKernel {
     const int64_t batch = logits.dim(1), classes = logits.dim(2);
     const auto lengths = ctx.input(3).flat<int32_t>();
     ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> labels, ReadLabels(ctx, batch));
+    // A sequence with more labels than steps has neither a loss nor a gradient, as if it were
+    // empty.
+    std::vector<int64_t> steps(batch);
     for (int64_t b = 0; b < batch; ++b) {
+      steps[b] = static_cast<int64_t>(labels[b].size()) > lengths[b] ? 0 : lengths[b];
       RETURN_IF_ERROR(Preprocess(b, classes, lengths[b], &labels[b]));
     }
     ASSIGN_OR_RETURN(Tensor* const loss, ctx.AllocateOutput(0, Shape{batch}));
@@ -135,7 +139,7 @@ class CtcLossKernel : public OpKernel {
       ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b) {
           loss->data<T>()[b] = static_cast<T>(Sequence(
-              logits.data<T>() + b * classes, lengths[b], batch * classes, classes, labels[b],
+              logits.data<T>() + b * classes, steps[b], batch * classes, classes, labels[b],
               scratch.data<double>() + b * scratch.dim(1), gradient->data<T>() + b * classes));
         }
       });
