@@ -139,7 +139,7 @@ struct PoolRowPair {
   int64_t in_row, out_row;  // elements from row to row
 };
 
-// The same for adjacent channels from `c` on, as many of them as fill kVectors vectors.
+// Pools both rows of outputs for adjacent channels from `c` on, as many as fill kVectors vectors.
 template <typename Pool, int kVectors, int kBytes, typename T>
 [[gnu::always_inline]] inline void PoolRowPairVectors(const PoolRowPair& pair, const T* in, T* out,
                                                       int64_t& c) {

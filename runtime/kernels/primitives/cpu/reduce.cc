@@ -28,8 +28,8 @@ class CpuReduce final : public Reduce {
   }
 
  private:
-  // Whether the dtype of a mean cannot hold the number of elements: TensorFlow gives infinity or
-  // NaN then.
+  // Returns whether the dtype of a mean cannot hold the number of elements. TensorFlow gives
+  // infinity or NaN then.
   bool IsUncountable(int64_t count) const {
     return kind_ == ReduceKind::kMean && count > kGreatestHalf;
   }

@@ -69,7 +69,7 @@ class StepwiseRun {
     });
   }
 
-  // The same with the leaves of the runs as units of work.
+  // Reduces few long runs: each of their leaves is a unit of work.
   void LongRows(ThreadPool* pool) const {
     struct Leaf {
       int64_t first;
