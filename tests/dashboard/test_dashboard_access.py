@@ -48,7 +48,7 @@ def test_the_rest_port_has_no_actions(server):
         for path in ("/admin/v1/rollouts", "/admin/v1/rollouts/half:promote"):
             assert server.http(method, path, b"{}", own)[0] == 404
     for name in DATA_PATHS:
-        assert server.http("POST", f"/dashboard/api/{name}", b"{}", own)[0] == 404
+        assert server.http("POST", f"/dashboard/api/{name}", b"{}", own)[0] == 405
 
 
 def test_other_pages_are_not_offered_without_the_flag():
