@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 
 import grpc
 import numpy as np
@@ -131,9 +132,10 @@ def ask(server, client):
     assert server.http("POST", "/v1/models/nobody:predict", body)[0] == 404
 
 
-def wait_for(server, text, client):
+def wait_for(server, text, client, seconds=60):
     """Asks until a page has a text. The page tells of a version once it was asked."""
-    for _ in range(2000):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         client.half_plus_two([1.0])
         if text in page(server):
             return
