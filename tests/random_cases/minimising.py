@@ -117,10 +117,10 @@ def _smaller_graphs(case, values):
                     known = known and value is not None
                     node.input[i] = "in_" + _tensor_name(name).replace(":", "_")
             node.input[:] = [name for name in node.input if name]
-        if not known:
+        outputs = [(i, values.get(f"{call.name}:{i}")) for i in _fetchable_outputs(call)]
+        if not known or any(value is None for _, value in outputs):
             continue
-        for i in _fetchable_outputs(call):
-            value = values[f"{call.name}:{i}"]
+        for i, value in outputs:
             constant = smaller.node.add(name=f"in_{call.name}_{i}", op="Const")
             constant.attr["dtype"].type = value.dtype
             constant.attr["value"].tensor.CopyFrom(value)

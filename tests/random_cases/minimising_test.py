@@ -1,0 +1,31 @@
+"""Making a case smaller with what TensorFlow gives for its calls, and without."""
+
+import tensorflow as tf
+
+from random_cases import minimising
+from tensorflow.core.framework import graph_pb2
+
+
+def _chain():
+    """Two calls without a data edge between them: the second one waits for the first."""
+    case = graph_pb2.GraphDef()
+    case.node.add(name="in0", op="Const").attr["value"].tensor.CopyFrom(tf.make_tensor_proto(1.0))
+    for name in ("op0", "op1"):
+        call = case.node.add(name=name, op="Neg", input=["in0"])
+        call.attr["T"].type = tf.float32.as_datatype_enum
+    case.node[-1].input.append("^op0")
+    case.node.add(name="plan", op="NoOp").attr["_fetch"].list.s.append(b"op1:0")
+    return case
+
+
+def _ops_of_smaller(values):
+    return [[node.name for node in smaller.node] for smaller in
+            minimising._smaller_graphs(_chain(), values)]
+
+
+def test_a_call_gives_way_to_its_value():
+    assert _ops_of_smaller({"op0:0": tf.make_tensor_proto(-1.0)}) == [["in0", "op1", "plan"]]
+
+
+def test_without_values_a_call_stays():
+    assert _ops_of_smaller({}) == []
