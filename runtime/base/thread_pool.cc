@@ -34,7 +34,7 @@ constexpr double kMinNanosPerShare = 10e3;
 // not hold up the end.
 constexpr int64_t kBlocksPerThread = 4;
 // How long a piece of a loop takes by the loop's own estimate.
-constexpr double kPieceNanos = 200e3;
+constexpr double kPieceNanos = 100e3;
 // How long who waits looks for a change before it goes to sleep: a few times what a wake-up costs
 // on a virtual machine, and what lies between two parallel loops of a model.
 constexpr std::chrono::microseconds kSpin(50);

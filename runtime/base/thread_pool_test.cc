@@ -261,7 +261,7 @@ TEST(ThreadPoolTest, RedirectedLoopsCallTheHookBeforeEachPiece) {
   before_loop_piece = CountPiece;
   EXPECT_EQ(run(50e3), 0) << "nothing is redirected";
   pool_redirect = &other;
-  EXPECT_EQ(run(50e3), 16) << "pieces of four items of 50 us";
+  EXPECT_EQ(run(50e3), 32) << "pieces of two items of 50 us";
   EXPECT_EQ(run(1e9), 64) << "single items";
   EXPECT_EQ(run(1), 1);
   EXPECT_EQ(run(0), 1);

@@ -38,7 +38,7 @@ class YieldGate {
   void BeginPreferred() { num_preferred_.fetch_add(1, std::memory_order_relaxed); }
   void EndPreferred();
 
-  // Returns when the calling thread may go on with its yielding work for some tenths of a
+  // Returns when the calling thread may go on with its yielding work for a tenth of a
   // millisecond. A thread may use one gate at a time.
   void Pass();
   // The calling thread has no more yielding work at present. May be called without a Pass().
