@@ -1,6 +1,7 @@
 #include "serving/batching/batching_options.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,32 +13,35 @@ constexpr int64_t kNoLimit = int64_t{1} << 60;
 
 }  // namespace
 
-absl::Status BatchingOptions::Validate() const {
-  if (max_batch_size == 0) {
-    return absl::InvalidArgumentError("max_batch_size must be positive; was 0");
-  }
+std::vector<absl::Status> BatchingOptions::Errors() const {
+  std::vector<absl::Status> errors;
+  const auto add = [&errors](auto... text) {
+    errors.push_back(absl::InvalidArgumentError(absl::StrCat(text...)));
+  };
+  if (max_batch_size == 0) add("max_batch_size must be positive; was 0");
   if (batch_timeout < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch_timeout_micros must be non-negative; was ",
-                     absl::ToInt64Microseconds(batch_timeout)));
+    add("batch_timeout_micros must be non-negative; was ",
+        absl::ToInt64Microseconds(batch_timeout));
   }
   if (enable_large_batch_splitting && max_execution_batch_size) {
     if (*max_execution_batch_size <= 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "max_execution_batch_size must be positive; was ", *max_execution_batch_size));
-    }
-    if (max_batch_size > 0 && *max_execution_batch_size > max_batch_size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("max_execution_batch_size must not be larger than max_batch_size; were ",
-                       *max_execution_batch_size, " and ", max_batch_size));
+      add("max_execution_batch_size must be positive; was ", *max_execution_batch_size);
+    } else if (max_batch_size > 0 && *max_execution_batch_size > max_batch_size) {
+      add("max_execution_batch_size must not be larger than max_batch_size; were ",
+          *max_execution_batch_size, " and ", max_batch_size);
     }
   }
-  if (!allowed_batch_sizes.empty() && allowed_batch_sizes.back() != max_batch_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Last entry in allowed_batch_sizes must match max_batch_size; last entry was ",
-                     allowed_batch_sizes.back(), "; expected ", max_batch_size));
+  if (max_batch_size != 0 && !allowed_batch_sizes.empty() &&
+      allowed_batch_sizes.back() != max_batch_size) {
+    add("Last entry in allowed_batch_sizes must match max_batch_size; last entry was ",
+        allowed_batch_sizes.back(), "; expected ", max_batch_size);
   }
-  return absl::OkStatus();
+  return errors;
+}
+
+absl::Status BatchingOptions::Validate() const {
+  const std::vector<absl::Status> errors = Errors();
+  return errors.empty() ? absl::OkStatus() : errors.front();
 }
 
 int64_t BatchingOptions::request_limit() const {

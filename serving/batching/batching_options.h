@@ -33,8 +33,11 @@ struct BatchingOptions {
   // Whether runs are measured, for MeasuredBatcher.
   bool measures_cost = false;
 
-  // Errors: INVALID_ARGUMENT, naming the field, for sizes with which nothing could run, a negative
-  // timeout, runs larger than max_batch_size, and a last allowed size that is not max_batch_size.
+  // Returns all errors: INVALID_ARGUMENT, naming the field, for sizes with which nothing could run,
+  // a negative timeout, runs larger than max_batch_size, and a last allowed size that is not
+  // max_batch_size.
+  std::vector<absl::Status> Errors() const;
+  // Returns the first of the errors.
   absl::Status Validate() const;
 
   // The methods below require that Validate() returns OK.

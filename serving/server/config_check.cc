@@ -103,8 +103,9 @@ void CheckFiles(const ServerOptions& options, ConfigReport* report) {
 void CheckBatching(const ServerSettings& settings, const ServerOptions& options,
                    ConfigReport* report) {
   if (!settings.batching || settings.batching->per_model_parameters) return;
-  report->Add({options.batching_parameters_file, 0, "batching"},
-              MakeBatchingOptions(settings.batching->parameters).Validate());
+  for (const absl::Status& error : MakeBatchingOptions(settings.batching->parameters).Errors()) {
+    report->Add({options.batching_parameters_file, 0, "batching"}, error);
+  }
 }
 
 // Checks the models one by one.
@@ -188,7 +189,9 @@ class ModelChecker {
     }
     BatchingParameters parameters;
     if (!ReadTextProtoOfFlag("", parameters_file, &parameters, report_)) return;
-    report_->Add({parameters_file}, MakeBatchingOptions(parameters).Validate());
+    for (const absl::Status& error : MakeBatchingOptions(parameters).Errors()) {
+      report_->Add({parameters_file}, error);
+    }
   }
 
   void CheckLabels(const ModelConfig& model, const std::map<int64_t, std::string>& versions) {

@@ -195,6 +195,11 @@ TEST_F(ConfigCheckTest, BatchingParametersOfTheServerAndOfVersions) {
   options_.batching_parameters_file =
       Write("batching.config", "max_batch_size { value: 4 } allowed_batch_sizes: [8, 2]");
   EXPECT_THAT(Check(), ElementsAre(StartsWith("0 batching: ")));
+  Write(
+      "batching.config",
+      "max_batch_size { value: 4 } batch_timeout_micros { value: -1 } allowed_batch_sizes: [8, 2]");
+  EXPECT_THAT(Check(), ElementsAre(HasSubstr("batch_timeout_micros must be non-negative"),
+                                   HasSubstr("Last entry in allowed_batch_sizes")));
   options_.batching_parameters_file.clear();
   options_.enable_per_model_batching_parameters = true;
   Write("m/1/batching_params.pbtxt", "max_batch_size {\n value: x }");
