@@ -1,15 +1,11 @@
 """`tessera train` on graphs that read data by iterators of their own: the end, waits, damage."""
 
-import json
-import signal
-import subprocess
 
 import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from clients.server import environment  # noqa: E402
 from training import train_jobs  # noqa: E402
 from training.train_jobs import losses, records, train  # noqa: E402
 
@@ -63,18 +59,7 @@ WAITING = {
 @pytest.mark.parametrize("pipeline", list(WAITING))
 def test_sigterm_ends_a_step_that_waits_for_an_iterator(pipeline, tmp_path):
     job = write_job(tmp_path, WAITING[pipeline])
-    # The default timeout of a step is longer than this test waits.
-    process = subprocess.Popen(train_jobs.command(job), stdout=subprocess.PIPE, text=True,
-                               env=environment())
-    for line in process.stdout:
-        if json.loads(line).get("step") == ROWS / BATCH:
-            break
-    process.send_signal(signal.SIGTERM)
-    events = [json.loads(line) for line in process.stdout]
-    assert process.wait(train_jobs.SECONDS) == 0
-    assert [each["event"] for each in events] == ["checkpoint", "stop", "end"]
-    assert {each["step"] for each in events} == {ROWS / BATCH}
-    assert events[1]["reason"] == "asked to stop"
+    train_jobs.stop_behind_step(job, ROWS / BATCH)
     # What the step did not do is not in the checkpoint either.
     saved = tf.train.latest_checkpoint(str(tmp_path / "run" / "checkpoints"))
     assert tf.train.load_checkpoint(saved).get_tensor("global_step") == ROWS / BATCH

