@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/loop_hooks.h"
 #include "runtime/base/thread_share.h"
 
 #define EIGEN_USE_THREADS
@@ -21,10 +22,7 @@
 namespace tessera {
 
 constinit thread_local ThreadPool* pool_redirect = nullptr;
-// These are declared in loop_hooks.h, which only those include who share out the cores.
-using LoopHook = void (*)();
 constinit thread_local LoopHook before_loop_piece = nullptr;
-int NumHelpingThreads();
 
 namespace {
 
