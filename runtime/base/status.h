@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -36,10 +37,15 @@
 
 namespace tessera {
 
-// Returns a status of the same code with `prefix` in front of the message. An OK status stays OK.
+// Returns a status of the same code and payloads with `prefix` in front of the message. An OK status
+// stays OK.
 inline absl::Status Annotate(const absl::Status& status, absl::string_view prefix) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
+  absl::Status annotated(status.code(), absl::StrCat(prefix, status.message()));
+  status.ForEachPayload([&annotated](absl::string_view type, const absl::Cord& payload) {
+    annotated.SetPayload(type, payload);
+  });
+  return annotated;
 }
 
 }  // namespace tessera
