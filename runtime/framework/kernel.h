@@ -300,7 +300,6 @@ class KernelContext {
     outputs_[i].ref = std::move(variable);
   }
   Tensor& output(int i) { return outputs_[i].tensor; }
-  Value& output_value(int i) { return outputs_[i]; }
 
   // Returns the memory kind that output i must have by the registration of the kernel.
   MemoryKind output_kind(int i) const {
