@@ -9,14 +9,7 @@ namespace tessera {
 absl::StatusOr<std::vector<int64_t>> ShapeContext::IntInput(int i) const {
   const Tensor* value = input_value(i);
   if (value == nullptr) return absl::NotFoundError("the input is not constant");
-  if (value->dtype() == DType::kInt32) {
-    const auto numbers = value->flat<int32_t>();
-    return std::vector<int64_t>(numbers.begin(), numbers.end());
-  }
-  if (value->dtype() == DType::kInt64) {
-    const auto numbers = value->flat<int64_t>();
-    return std::vector<int64_t>(numbers.begin(), numbers.end());
-  }
+  if (auto elements = IntElements(*value)) return *std::move(elements);
   return absl::InvalidArgumentError(
       absl::StrCat("input ", i, " must be int32 or int64, is ", DTypeName(value->dtype())));
 }

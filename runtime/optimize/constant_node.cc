@@ -17,13 +17,7 @@ const Tensor* ConstantValue(const Endpoint& endpoint) {
 
 std::optional<std::vector<int64_t>> ConstantInts(const Endpoint& endpoint) {
   const Tensor* value = ConstantValue(endpoint);
-  if (value == nullptr) return std::nullopt;
-  const auto widened = [](const auto& ints) {
-    return std::vector<int64_t>(ints.begin(), ints.end());
-  };
-  if (value->dtype() == DType::kInt32) return widened(value->flat<int32_t>());
-  if (value->dtype() == DType::kInt64) return widened(value->flat<int64_t>());
-  return std::nullopt;
+  return value == nullptr ? std::nullopt : IntElements(*value);
 }
 
 int64_t DerivedNumber(const Node& node) {

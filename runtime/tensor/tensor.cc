@@ -215,4 +215,13 @@ void Tensor::FailTypeCheck(DType expected) const {
   std::abort();
 }
 
+std::optional<std::vector<int64_t>> IntElements(const Tensor& tensor) {
+  const auto widened = [](const auto& ints) {
+    return std::vector<int64_t>(ints.begin(), ints.end());
+  };
+  if (tensor.dtype() == DType::kInt32) return widened(tensor.flat<int32_t>());
+  if (tensor.dtype() == DType::kInt64) return widened(tensor.flat<int64_t>());
+  return std::nullopt;
+}
+
 }  // namespace tessera

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -183,6 +185,9 @@ class Tensor {
   IntrusivePtr<Buffer> buffer_;
   char* data_ = nullptr;
 };
+
+// Returns the elements of an int32 or int64 tensor, and nothing for other dtypes.
+std::optional<std::vector<int64_t>> IntElements(const Tensor& tensor);
 
 // Returns element i as Tensor::ToString() prints it.
 std::string ElementToString(const Tensor& tensor, int64_t i);

@@ -86,17 +86,11 @@ bool Step(absl::Span<const int64_t> dims, std::vector<int64_t>* index) {
 
 absl::StatusOr<std::vector<int64_t>> ReadInts(const Tensor& tensor, int64_t count,
                                               absl::string_view name) {
-  if (tensor.num_elements() != count ||
-      (tensor.dtype() != DType::kInt32 && tensor.dtype() != DType::kInt64)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " must have ", count, " integers, is ", tensor.ToString()));
+  if (tensor.num_elements() == count) {
+    if (auto elements = IntElements(tensor)) return *std::move(elements);
   }
-  std::vector<int64_t> values(count);
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] =
-        tensor.dtype() == DType::kInt32 ? tensor.flat<int32_t>()[i] : tensor.flat<int64_t>()[i];
-  }
-  return values;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must have ", count, " integers, is ", tensor.ToString()));
 }
 
 }  // namespace tessera
