@@ -224,6 +224,9 @@ def main():
     parser.add_argument("--directory", type=pathlib.Path, default=make_models.default_directory())
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    unknown = set(args.models) - set(make_models.NAMES)
+    if unknown:
+        parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(make_models.NAMES)}")
     if args.quick:
         args.batches = [1]
     if args.worker:

@@ -243,6 +243,17 @@ TEST(TensorTest, HandlesReleaseTheirResources) {
   EXPECT_EQ(deaths, 1);
 }
 
+TEST(IntElementsTest, WidensInt32AndReadsInt64) {
+  const Tensor narrow =
+      Tensor::Of<int32_t>({2, 2}, {1, -2, std::numeric_limits<int32_t>::min(), 4});
+  EXPECT_THAT(*IntElements(narrow), ElementsAre(1, -2, std::numeric_limits<int32_t>::min(), 4));
+  EXPECT_THAT(*IntElements(Tensor::Scalar(int64_t{1} << 40)), ElementsAre(int64_t{1} << 40));
+  EXPECT_THAT(*IntElements(Tensor::Vector<int32_t>({})), ElementsAre());
+  EXPECT_FALSE(IntElements(Tensor::Scalar(1.0f)).has_value());
+  EXPECT_FALSE(IntElements(Tensor::Scalar<int16_t>(1)).has_value());
+  EXPECT_FALSE(IntElements(Tensor()).has_value());
+}
+
 TEST(TensorDeathTest, WrongTypeIsABug) {
   const Tensor t = Tensor::Scalar(1.0f);
   EXPECT_DEATH(t.flat<int32_t>(), "float and shape \\[\\] used as int32");
