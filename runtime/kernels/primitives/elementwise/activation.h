@@ -19,8 +19,10 @@ struct Relu {
 struct Relu6 {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    const T positive = x < 0 ? T{0} : x;
-    return positive > 6 ? T{6} : positive;
+    // NaN and -0 stay what they are. Compilers know the maximum and the minimum of a vector by this
+    // order of the operands.
+    const T positive = T{0} > x ? T{0} : x;
+    return T{6} < positive ? T{6} : positive;
   }
 };
 struct Elu {

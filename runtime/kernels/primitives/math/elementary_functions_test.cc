@@ -38,6 +38,7 @@ TEST(ElementaryFunctionsTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Expm1, std::expm1(x), -3, 3);
   EXPECT_ACCURATE(Log1p, std::log1p(x), -0.999, 3);
   EXPECT_ACCURATE(Tanh, std::tanh(x), -3, 3);
+  EXPECT_ACCURATE(Tanh, std::tanh(x), 3, 20);
   EXPECT_ACCURATE(Sigmoid, 1 / (1 + std::exp(-x)), -80, 20);
   EXPECT_ACCURATE(Softplus, std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))), -80, 80);
   EXPECT_ACCURATE(Erf, std::erf(x), -4, 4);
@@ -91,6 +92,17 @@ TEST(ElementaryFunctionsTest, FadesOutBelowTheLeastNumber) {
   }
 }
 
+TEST(ElementaryFunctionsTest, DoesNotExceedOne) {
+  for (float x = 3; x < 12; x = std::nextafter(x, kInf)) {
+    ASSERT_LE(Tanh(x), 1) << x;
+    ASSERT_LE(Erf(x), 1) << x;
+  }
+  EXPECT_EQ(Tanh(9.1f), 1);
+  EXPECT_EQ(Erf(4.0f), 1);
+  EXPECT_EQ(Tanh(-9.1f), -1);
+  EXPECT_EQ(Erf(-4.0f), -1);
+}
+
 TEST(ElementaryFunctionsTest, HandsOnNaN) {
   for (float (*function)(float) :
        std::initializer_list<float (*)(float)>{Exp, ExpOfNegative, Log, Expm1, Log1p, Tanh, Sigmoid,
@@ -103,6 +115,8 @@ TEST(ElementaryFunctionsTest, IsExactAboutZero) {
   EXPECT_EQ(Expm1(1e-30f), 1e-30f);
   EXPECT_EQ(Log1p(1e-30f), 1e-30f);
   EXPECT_EQ(Tanh(1e-30f), 1e-30f);
+  EXPECT_TRUE(std::signbit(Tanh(-0.0f)));
+  EXPECT_TRUE(std::signbit(Erf(-0.0f)));
 }
 
 }  // namespace
