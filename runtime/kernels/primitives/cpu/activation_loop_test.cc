@@ -39,7 +39,7 @@ TEST_P(ActivationLoopTest, IsWithinAFewUnitsInTheLastPlace) {
   const std::vector<float> results = Activated(values);
   for (size_t i = 0; i < values.size(); ++i) {
     const double x = values[i], expected = Apply(GetParam(), kAlpha, x);
-    // GELUs are small differences of what is rounded, for arguments that are far below 0.
+    // For arguments far below 0, a GELU is a small difference of rounded numbers.
     const bool is_gelu = GetParam() == Activation::kGeluErf || GetParam() == Activation::kGeluTanh;
     const double units = is_gelu && x < 0 ? 16 + 8 * x * x : 14;
     // Apply() adds 1 to a hyperbolic tangent.

@@ -18,8 +18,7 @@ T InOrder(absl::Span<const T> addends) {
   return sum;
 }
 
-// Adds to the sum of the first addends, of which there are two to nine, the sums of eight each that
-// follow.
+// Adds the first two to nine addends, and then the sum of each further group of eight.
 template <typename T>
 T InGroups(absl::Span<const T> addends) {
   const size_t rest = addends.size() % 8;
@@ -31,8 +30,8 @@ T InGroups(absl::Span<const T> addends) {
   return sum;
 }
 
-// Sums `addends` tensors, the first of which is the sum's own memory if `in_place`, and expects
-// what `add` makes of the addends of each element.
+// Sums `addends` tensors, and expects the result of `add` for each element. The sum takes the
+// memory of the first tensor if `in_place`.
 template <typename T>
 void ExpectSum(DType dtype, int addends, int64_t count, bool in_place,
                T (*add)(absl::Span<const T>) = InOrder<T>) {

@@ -132,7 +132,7 @@ TEST_P(AttentionSoftmaxTest, TheGreatestScoreMayStandAnywhere) {
   constexpr int kCount = 150;
   for (int at = 0; at < kCount; ++at) {
     std::vector<float> scores(kCount, -100.0f);
-    scores[at] = 200;  // whose exponential overflows unless it is compared with itself
+    scores[at] = 200;  // its exponential overflows unless the greatest score is subtracted
     const std::vector<float> shares = Softmax(scores);
     for (int i = 0; i < kCount; ++i) ASSERT_EQ(shares[i], i == at ? 1.0f : 0.0f) << at << " " << i;
     scores[at] = kNan;

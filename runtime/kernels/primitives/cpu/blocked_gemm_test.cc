@@ -140,7 +140,7 @@ TEST_P(BlockedGemmTest, FewRowsHaveTheBitsOfManyRows) {
 }
 
 TEST_P(BlockedGemmTest, KeepsAllBitsOfAFloat) {
-  // Differences that 16 bits cannot represent.
+  // The values differ by less than 16 bits can represent.
   Tensor a = Tensor::Allocate(DType::kFloat, {16, 32}).value();
   Tensor b = Tensor::Allocate(DType::kFloat, {32, 16}).value();
   for (float& x : a.flat<float>()) x = 1.0f + 0x1p-23f;
@@ -246,7 +246,7 @@ TEST(ParallelItemsTest, GivesEachThreadAsMany) {
   }
 }
 
-// This also holds without AMX.
+// This test also holds without AMX.
 TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
   const int64_t m = 64, n = 96, k = 64;
   Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
@@ -259,7 +259,7 @@ TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
   for (const float x : output.flat<float>()) ASSERT_EQ(x, kInfinity);
 }
 
-// This also holds without AMX: infinities and NaNs come out as from float products.
+// This test also holds without AMX. Infinities and NaNs spread as in products of floats.
 TEST(MatMulTest, InfinitiesAndNaNsInManyRows) {
   const int64_t m = 3000, n = 96, k = 64;
   Tensor a = RandomTensor({m, k}, 1);

@@ -34,8 +34,8 @@ ConvolutionShape Same(const Geometry& g) {
   return shape;
 }
 
-// The output of a chunk, and that of the whole convolution where it says so, is larger than the
-// part of the cache that a chunk may take.
+// The output of the convolutions that are marked exceeds the part of the cache that a chunk may
+// take.
 const Geometry kGeometries[] = {
     {.size = 57, .in = 96, .out = 96, .groups = 96},  // several chunks
     {.size = 15, .filter = 5, .stride = 2, .in = 40, .out = 40, .groups = 40},

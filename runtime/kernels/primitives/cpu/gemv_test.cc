@@ -92,7 +92,7 @@ TEST(GemvTest, AMatrixOfBfloat16GivesWhatItsFloatsGive) {
       for (const int64_t n : {1, 15, 16, 17, 600, 4100}) {
         for (const int64_t k : {1, 3, 17, 70, 300}) {
           SCOPED_TRACE(testing::Message() << m << " x " << k << " x " << n << ", " << transpose_b);
-          // One element in front: the matrix begins at an odd multiple of two bytes.
+          // With one element in front, the matrix begins at an odd multiple of two bytes.
           Tensor narrow = Tensor::Allocate(DType::kBfloat16, {1 + k * n}).value();
           NarrowFromFloat(RandomTensor({1 + k * n}, 1), &narrow);
           const Tensor wide = WidenToFloat(narrow, HeapAllocator()).value();

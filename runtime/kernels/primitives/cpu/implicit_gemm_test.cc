@@ -118,8 +118,8 @@ TEST_P(ImplicitGemmTest, OnThreads) {
 INSTANTIATE_TEST_SUITE_P(Kernels, ImplicitGemmTest, ::testing::ValuesIn(kTestedMicroKernels),
                          NameOfMicroKernel);
 
-// This also holds without AMX. The number of images decides which algorithm is fastest, and so how
-// the filter is packed.
+// This test also holds without AMX. The number of images decides which algorithm is fastest, and so
+// how the filter is packed.
 TEST(ConvolutionTest, OneFilterForAnyNumberOfImages) {
   const int64_t channels = 64;
   const Tensor filter = RandomTensor({3, 3, channels, channels}, 2);
@@ -148,7 +148,7 @@ TEST(ConvolutionTest, OneFilterForAnyNumberOfImages) {
   }
 }
 
-// This also holds without AMX: an infinity reaches the outputs that read it, and no others.
+// This test also holds without AMX. An infinity reaches the outputs that read it, and no others.
 TEST(ConvolutionTest, AnInfinityInTheThirdImage) {
   const ConvolutionShape s =
       Geometry{.batch = 4, .size = 30, .in_channels = 64, .out_channels = 96}.Shape();

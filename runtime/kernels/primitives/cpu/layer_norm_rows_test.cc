@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// Each form that this processor can run.
+// The parameter selects AVX-512.
 class LayerNormRowsTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -21,7 +21,7 @@ class LayerNormRowsTest : public ::testing::TestWithParam<bool> {
     GetParam() ? avx512::Normalise(rows) : avx2::Normalise(rows);
   }
 
-  // Of three rows about `mean`, between guards that must stay.
+  // Checks three rows of numbers about `mean`. The guards before and after them must not change.
   static void ExpectExact(int64_t columns, float mean, bool adds, bool in_place) {
     SCOPED_TRACE(testing::Message() << columns << " columns about " << mean << ", adds " << adds
                                     << ", in place " << in_place);
@@ -51,7 +51,7 @@ class LayerNormRowsTest : public ::testing::TestWithParam<bool> {
       const double scale = 1 / std::sqrt(squares / columns + kEpsilon);
       for (int64_t i = 0; i < columns; ++i) {
         const double expected = (values[i] - sum / columns) * scale * gamma[i] + beta[i];
-        // What is rounded are numbers about the mean.
+        // The rounded numbers are about as large as the mean.
         ASSERT_NEAR(out[row * columns + i], expected, 1e-5 * (1 + std::fabs(mean)))
             << row << ", " << i;
       }
@@ -68,7 +68,7 @@ TEST_P(LayerNormRowsTest, AreExactForAnyNumberOfColumns) {
   }
 }
 
-// Variances are of what is left without the mean, or nothing would be left of them here.
+// The mean must be subtracted before squares are added, or the variance would lose all digits.
 TEST_P(LayerNormRowsTest, KeepTheirDigitsFarFromZero) { ExpectExact(768, 300, true, true); }
 
 TEST_P(LayerNormRowsTest, ANaNStaysInItsRow) {

@@ -18,7 +18,7 @@ namespace {
 constexpr LstmGatePositions kPositions = {.input = 0, .forget = 2, .cell = 1, .output = 3};
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// An LSTM over some steps, with all that both passes read and write.
+// An LSTM over some steps, with all operands of both passes.
 struct Lstm {
   Lstm(int64_t num_steps, int64_t rows, int64_t num_units, bool has_peepholes)
       : steps(num_steps), batch(rows), units(num_units) {
@@ -91,7 +91,7 @@ std::vector<float> Product(const Lstm& lstm, const float* rows, bool transposed)
   return result;
 }
 
-// Both passes by a product and a cell a step.
+// Computes both passes by one product and one cell for each step.
 void RunForwardStepByStep(Lstm* lstm) {
   auto* const cell = PrimitiveImplementations<LstmCell>::Find(kCpu);
   const LstmForwardPass::Operands o = lstm->Forward();
@@ -161,14 +161,14 @@ class LstmPassTest : public ::testing::Test {
 
 TEST_F(LstmPassTest, GivesWhatProductsAndCellsGive) {
   for (const bool has_peepholes : {false, true}) {
-    // 128 units make rows that conflict in the cache and are copied.
+    // Rows of 128 units conflict in the cache and are therefore copied.
     for (const auto& [steps, batch, units] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
              {1, 1, 1}, {3, 2, 5}, {4, 14, 32}, {3, 31, 33}, {5, 32, 128}}) {
       SCOPED_TRACE(testing::Message() << steps << " steps, " << batch << " rows, " << units
                                       << " units, peepholes: " << has_peepholes);
       Lstm expected(steps, batch, units, has_peepholes), got = expected;
       RunForwardStepByStep(&expected);
-      // Two shares of the batch, as two threads have them.
+      // The batch is computed in two shares, as two threads would do it.
       const auto forward = Make<LstmForwardPass>(got);
       ASSERT_TRUE(forward->Run(ctx_, got.Forward(), 0, batch / 2).ok());
       ASSERT_TRUE(forward->Run(ctx_, got.Forward(), batch / 2, batch).ok());

@@ -37,7 +37,7 @@ Tensor Narrow(const Tensor& wide, DType dtype) {
 
 Tensor Widen(const Tensor& narrow) { return WidenToFloat(narrow, HeapAllocator()).value(); }
 
-// Operands of random numbers, and what the convolution with an activation gives in double.
+// Operands of random numbers, and the result of the convolution with an activation in double.
 struct Operands {
   Operands(const ConvolutionShape& shape, DType dtype)
       : input(Narrow(

@@ -1,4 +1,4 @@
-// What the recorded calls of ops leave out of BatchNorm, LayerNorm and LocalResponse.
+// Tests of BatchNorm, LayerNorm and LocalResponse that the recorded calls of ops do not cover.
 #include <cmath>
 #include <limits>
 

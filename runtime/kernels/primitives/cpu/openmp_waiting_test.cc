@@ -9,13 +9,14 @@
 namespace tessera {
 namespace {
 
-// The file of the program or library that `address` lies in.
+// Returns the file of the program or library that `address` lies in.
 std::string HomeOf(const void* address) {
   Dl_info info;
   return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "nowhere";
 }
 
-// One function from here and one from a second libgomp, and every thread would be the first.
+// With one function from the program and one from a second libgomp, every thread would take itself
+// for the first.
 TEST(OpenMpWaitingTest, WholeOfOpenMpThatOneDnnUsesIsTheProgramsOwn) {
   onednn::Engine();  // so that oneDNN is linked, and libgomp.so with it
   const std::string program = HomeOf(reinterpret_cast<const void*>(&HomeOf));

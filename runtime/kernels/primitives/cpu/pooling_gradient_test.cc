@@ -1,5 +1,5 @@
-// Gradients of max pools where channels come last, which are computed for all channels at once,
-// against those where channels come first.
+// Compares gradients of max pools with channels last, which are computed for all channels at once,
+// with those with channels first.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -17,7 +17,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
-// Values in the order [batch, height, width, channels] in that of [batch, channels, height, width].
+// Reorders values from [batch, height, width, channels] to [batch, channels, height, width].
 std::vector<float> ChannelsFirst(const std::vector<float>& values, int64_t batch, int64_t points,
                                  int64_t channels) {
   std::vector<float> moved(values.size());
@@ -77,7 +77,7 @@ TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnOverlappingWindowsWithPadding) {
   EXPECT_THAT(ChannelsFirst(last, 3, 35, 5), Pointwise(::testing::Eq(), first));
 }
 
-// Fewer channels than a vector has lanes, as many, and more.
+// The numbers of channels are below, equal to and above the number of a vector's lanes.
 TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnTilesOf2x2) {
   for (const int64_t channels : {1, 3, 6, 8, 11, 16}) {
     PoolShape shape{.batch = 3, .channels = channels};
@@ -115,7 +115,7 @@ TEST_P(MaxPoolGradientTest, AllElementsNearTheMaximumGetTheGradientIfEqualOnesCo
               ElementsAre(3, 0, 0, 0, 0));
 }
 
-// As in TensorFlow, where an infinity less itself is not near to 0.
+// TensorFlow does the same, because infinity minus infinity is not near to 0.
 TEST_P(MaxPoolGradientTest, AnInfiniteMaximumGetsNoGradientIfEqualOnesCount) {
   PoolShape shape{.batch = 1, .channels = 1};
   shape.input[2] = 6;

@@ -1,4 +1,4 @@
-// Pools against loops over all windows.
+// Compares pools with loops over all windows.
 #include "runtime/kernels/primitives/pooling.h"
 
 #include <algorithm>

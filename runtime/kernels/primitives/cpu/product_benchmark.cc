@@ -1,6 +1,6 @@
-// Products and convolutions of ResNet-50 and BERT-base on one thread, and the throughputs of which
-// machine_speeds.h has a table. The environment variable TESSERA_CPU selects the planner's choices;
-// with TESSERA_CPU=avx2 everything is oneDNN's.
+// Products and convolutions of ResNet-50 and BERT-base on one thread, and the throughputs in the
+// table of machine_speeds.h. The environment variable TESSERA_CPU selects the planner's choices;
+// with TESSERA_CPU=avx2 oneDNN computes everything.
 #include <vector>
 
 #include "benchmark/benchmark.h"
@@ -32,7 +32,7 @@ void TimeMatMul(benchmark::State& state, int64_t m, int64_t n, int64_t k, Numeri
   }
 }
 
-// Arguments: m, n, k, strict.
+// The arguments are m, n, k and strict.
 void BM_MatMul(benchmark::State& state) {
   const int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   TimeMatMul(state, m, n, k, state.range(3) != 0 ? Numerics::kStrict : Numerics::kFast);
@@ -43,7 +43,7 @@ BENCHMARK(BM_MatMul)
     ->ArgsProduct({{1, 4, 16, 128, 1024}, {768, 3072}, {768}, {0, 1}})
     ->ArgsProduct({{1, 4, 128, 1024}, {768}, {3072}, {0, 1}});
 
-// Arguments: images, size, filter, input channels, output channels, strict.
+// The arguments are images, size, filter, input channels, output channels and strict.
 void BM_Convolution(benchmark::State& state) {
   const int64_t size = state.range(1), filter = state.range(2), pad = filter / 2;
   const Numerics numerics = state.range(5) != 0 ? Numerics::kStrict : Numerics::kFast;
@@ -91,7 +91,7 @@ void Compare(benchmark::State& state, double per_iteration, double in_table) {
   state.counters["table"] = in_table * 1e9;
 }
 
-// fma_flops: weights that stay in the second-level cache.
+// Measures fma_flops, with weights that stay in the second-level cache.
 void BM_FmaFlops(benchmark::State& state) {
   constexpr int64_t kRows = 10 * gemm::kFmaRows, kSize = 256;
   TimeMatMul(state, kRows, kSize, kSize, Numerics::kFast);
@@ -99,7 +99,7 @@ void BM_FmaFlops(benchmark::State& state) {
 }
 BENCHMARK(BM_FmaFlops);
 
-// depthwise_flops: images of 56 x 56 points and 128 channels.
+// Measures depthwise_flops, with images of 56 x 56 points and 128 channels.
 void BM_DepthwiseFlops(benchmark::State& state) {
   const ConvolutionShape s{.batch = 1,
                            .in_channels = 128,
@@ -126,7 +126,7 @@ void BM_DepthwiseFlops(benchmark::State& state) {
 }
 BENCHMARK(BM_DepthwiseFlops);
 
-// gemv_bytes: weights that no cache holds.
+// Measures gemv_bytes, with weights that no cache holds.
 void BM_GemvBytes(benchmark::State& state) {
   constexpr int64_t kColumns = 4096, kDepth = 16384;
   const Tensor a = RandomTensor({1, kDepth}, 1), b = RandomTensor({kDepth, kColumns}, 2);
@@ -142,7 +142,7 @@ void BM_GemvBytes(benchmark::State& state) {
 }
 BENCHMARK(BM_GemvBytes);
 
-// packed_floats: weights of BERT-base.
+// Measures packed_floats, with weights of BERT-base.
 void BM_PackedFloats(benchmark::State& state) {
   if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
   constexpr int64_t kColumns = 3072, kDepth = 768;

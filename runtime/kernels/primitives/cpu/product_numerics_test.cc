@@ -1,4 +1,4 @@
-// What the two modes of Numerics promise of products and convolutions.
+// Tests of what the two modes of Numerics promise for products and convolutions.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -232,7 +232,7 @@ TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
     EXPECT_EQ(planner.Convolution(Square(32, 7, 3, 512, 512)), Algorithm::kWinograd4) << machine;
     EXPECT_EQ(planner.Convolution(Square(1, 56, 3, 64, 64), Activation::kTanh), Algorithm::kOneDnn);
   }
-  // Reading the transformed filter takes long, but so does multiplying on Zen 4.
+  // Reading the transformed filter takes long, but on Zen 4 multiplications take even longer.
   const ConvolutionShape last = Square(1, 7, 3, 512, 512);
   EXPECT_EQ(Planner("intel-avx512").Convolution(last), Algorithm::kFmaGemm);
   EXPECT_EQ(Planner("zen4").Convolution(last), Algorithm::kWinograd2);

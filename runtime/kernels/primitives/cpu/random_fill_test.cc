@@ -1,4 +1,4 @@
-// What the recorded calls of ops leave out of RandomFill and Multinomial.
+// Tests of RandomFill and Multinomial that the recorded calls of ops do not cover.
 #include "runtime/kernels/primitives/random_fill.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ TEST_F(RandomFillTest, ARangeMayCrossZeroOrSpanAllIntegers) {
                                {.low = static_cast<uint64_t>(int64_t{-2}), .range = 3});
   const absl::Span<const int32_t> values = crossing.flat<int32_t>();
   EXPECT_EQ(std::set<int32_t>(values.begin(), values.end()), (std::set<int32_t>{-2, -1, 0}));
-  // [-2^63, 2^63 - 1) leaves out one number.
+  // The range [-2^63, 2^63 - 1) leaves out one number.
   const auto low = static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
   const Tensor wide =
       Fill(Distribution::kUniformInt, DType::kInt64, 1000, {.low = low, .range = ~uint64_t{0}});

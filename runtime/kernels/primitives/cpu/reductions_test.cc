@@ -1,4 +1,4 @@
-// What the recorded calls of ops leave out of Reduce, SegmentReduce, ArgMax and Scan.
+// Tests of Reduce, SegmentReduce, ArgMax and Scan that the recorded calls of ops do not cover.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -43,7 +43,7 @@ class ReductionsTest : public ::testing::Test {
     return y;
   }
 
-  // A tensor of floats as one of another real dtype.
+  // Converts a tensor of floats to another real dtype.
   static Tensor Narrowed(const Tensor& x, DType dtype) {
     Tensor narrow = Tensor::Allocate(dtype, x.shape()).value();
     const absl::Status status = VisitRealType(dtype, [&]<typename T>() {
@@ -78,7 +78,7 @@ class ReductionsTest : public ::testing::Test {
     }
     return all;
   }
-  // The reduction of a vector of floats, computed in another dtype.
+  // Returns the reduction of a vector of floats, computed in another dtype.
   float Reduced(const Reduce& reduce, const Tensor& x, DType dtype) {
     Tensor y = Tensor::Allocate(dtype, {}).value();
     EXPECT_TRUE(reduce.Run(ctx_, Narrowed(x, dtype), {true}, &y).ok());
@@ -235,7 +235,7 @@ TEST_F(ReductionsTest, NarrowNumbersOfRowsAndColumnsAreAdded) {
 }
 
 TEST_F(ReductionsTest, RunsOfEqualSegmentNumbersOfAnyLengthAreAdded) {
-  // Runs of 1 to 40 rows, twice each, so that a number comes again after others.
+  // Each length of runs from 1 to 40 rows occurs twice, so that a number returns after others.
   std::vector<int32_t> numbers;
   for (int twice = 0; twice < 2; ++twice) {
     for (int32_t run = 1; run <= 40; ++run) numbers.insert(numbers.end(), run, run - 1);

@@ -1,5 +1,5 @@
-// What the recorded calls of ops leave out of Resample: images of many channels, and how exactly
-// results are those of TensorFlow.
+// Tests of Resample that the recorded calls of ops do not cover: images of many channels, and
+// results that equal TensorFlow's bits.
 #include "runtime/kernels/primitives/resample.h"
 
 #include <algorithm>
@@ -59,14 +59,14 @@ TEST_P(ResampleTest, EachChannelIsAnImageOfItsOwn) {
   }
 }
 
-// As TensorFlow interpolates, with a product that is rounded before it is added.
+// Interpolates as TensorFlow does, with a product that is rounded before it is added.
 float Between(float first, float second, float weight) {
   volatile const float change = (second - first) * weight;
   return first + change;
 }
 
-// Images of each of these sizes become such of each of these, so that bytes are picked out of
-// windows and also where none holds what a vector needs.
+// Images of each size are resampled to each size, so that some vectors find their bytes in a window
+// and others do not.
 TEST_P(ResampleTest, BytesAreInterpolatedAsTensorFlowDoes) {
   const int64_t channels = std::min<int64_t>(GetParam(), 70);
   for (const int32_t width : {1, 2, 5, 6, 17, 40, 200}) {
@@ -99,7 +99,7 @@ TEST_P(ResampleTest, BytesAreInterpolatedAsTensorFlowDoes) {
   }
 }
 
-// 3072 floats make a strip of columns: images of more channels than that are cut into single ones.
+// A strip has at most 3072 floats, so that images of more channels are cut into single columns.
 INSTANTIATE_TEST_SUITE_P(Channels, ResampleTest, ::testing::Values(1, 2, 3, 4, 700, 1600, 4000));
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the recorded calls of ops leave out of Softmax and the cross entropies.
+// Tests of Softmax and the cross entropies that the recorded calls of ops do not cover.
 #include "runtime/kernels/primitives/softmax.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class SoftmaxTest : public ::testing::Test {
  protected:
-  // Over the rows of a matrix.
+  // Computes the softmax of the rows of a matrix.
   Tensor Run(SoftmaxKind kind, const Tensor& x) {
     Tensor y = Tensor::Allocate(x.dtype(), x.shape()).value();
     const auto softmax = PrimitiveImplementations<Softmax>::Find(kCpu);

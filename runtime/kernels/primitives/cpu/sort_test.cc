@@ -1,5 +1,5 @@
-// What the recorded calls of ops leave out of TopK, NthElement, InTopK, Bincount and the
-// histograms.
+// Tests of TopK, NthElement, InTopK, Bincount and the histograms that the recorded calls of ops do
+// not cover.
 #include "runtime/kernels/primitives/sort.h"
 
 #include <limits>
@@ -20,7 +20,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 class SortTest : public ::testing::Test {
  protected:
-  // The indices of the first elements along the axis.
+  // Returns the indices of the first elements along the axis.
   Tensor Indices(const Tensor& x, const TopK::Options& options) {
     Shape shape = x.shape();
     shape.SetDim(options.axis, options.k);
@@ -100,7 +100,7 @@ TEST_F(SortTest, ANegativeValueIsNotCounted) {
   EXPECT_THAT(status.message(), HasSubstr("cannot count -3"));
 }
 
-// Values that are many more than the bins are counted in another way.
+// Another algorithm counts values if there are many more of them than bins.
 TEST_F(SortTest, ManyValuesAreCountedAndANegativeOneIsFoundAmongThem) {
   Tensor values = Tensor::Allocate(DType::kInt32, {1003}).value();
   for (int64_t i = 0; i < 1003; ++i) values.data<int32_t>()[i] = static_cast<int32_t>(i % 5);

@@ -18,7 +18,7 @@ class TransposedGemmTest : public ::testing::Test {
     if (!SpeedsForCpu().has_avx512) GTEST_SKIP() << "needs AVX-512";
   }
 
-  // The product of a [k, m] and b [k, n], added to `before` if that has a value.
+  // Returns the product of a [k, m] and b [k, n], added to `before` if that has a value.
   Tensor Product(const Tensor& a, const Tensor& b, const Tensor& before = Tensor()) {
     const int64_t k = a.dim(0), m = a.dim(1), n = b.dim(1);
     Tensor output = before.has_value() ? before.DeepCopy().value() : RandomTensor({m, n}, 9);
