@@ -1,4 +1,4 @@
-// Vectorised activations, compiled for AVX-512. To be called only on processors that have it.
+// Vectorised activations, compiled for AVX-512. Only processors that have it may call them.
 #pragma once
 
 #include <cstdint>

@@ -13,16 +13,16 @@
 
 namespace tessera::gemm {
 
-// The micro-kernel. It rejects infinities, NaNs, and magnitudes of 2^62 or more, which cannot be
-// split. Denormal parts are flushed to zero. Packed weights take one and a half times the memory of
-// plain ones.
+// Returns the micro-kernel. It rejects infinities, NaNs, and magnitudes of 2^62 or more, which
+// cannot be split. Denormal parts are flushed to zero. Packed weights take one and a half times the
+// memory of plain ones.
 //
 // Requires AMX, AVX-512 with its bfloat16 instructions, and the system's permission to use tiles:
 // see AmxIsSupported() in blocked_gemm.h.
 const MicroKernel& AmxMicroKernel();
 
-// The same micro-kernel with the AMX instructions emulated in C++, for tests on any processor with
-// AVX-512.
+// Returns this micro-kernel with the AMX instructions emulated in C++, for tests on any processor
+// with AVX-512.
 const MicroKernel& EmulatedAmxMicroKernel();
 
 }  // namespace tessera::gemm

@@ -24,7 +24,7 @@ struct ScoreRows {
   float scale = 1;
   const ScoreMask<float>* masks = nullptr;  // added to the scores
   int64_t num_masks = 0;
-  ScoreMask<bool> keep;  // where false, `masked` replaces the score; null if nothing is replaced
+  ScoreMask<bool> keep;  // `masked` replaces scores where this is false; null: it replaces none
   float masked = 0;
 };
 

@@ -66,8 +66,9 @@ struct GemmArguments {
 absl::StatusOr<Tensor> PackMatrix(KernelContext& ctx, const gemm::MicroKernel& kernel,
                                   const GemmArguments& arguments);
 
-// output = activation(a * b + bias + output). Rows that the micro-kernel rejects are left to
-// fallback(), and so are all rows if it rejects `b`. Several threads may call fallback() at once.
+// Computes output = activation(a * b + bias + output). Rows that the micro-kernel rejects are left
+// to fallback(), and so are all rows if it rejects `b`. Several threads may call fallback() at
+// once.
 // Errors: those of fallback(); RESOURCE_EXHAUSTED for scratch memory.
 absl::Status BlockedMatMul(KernelContext& ctx, const gemm::MicroKernel& kernel,
                            const GemmArguments& arguments, ComputeItems fallback);

@@ -20,11 +20,12 @@ class ByteColumns {
   // Requires taps with a span of 2, for rows of `width` pixels.
   ByteColumns(const ResampleTaps& columns, int64_t width, int64_t channels);
 
-  // False if some four floats need bytes that are further from each other, as where an image
-  // becomes much smaller, or if a row is shorter than a window.
+  // False if four neighbouring floats need bytes that no window holds together, which happens where
+  // an image becomes much smaller, or if a row is shorter than a window.
   bool is_possible() const { return is_possible_; }
 
-  // Floats that Blend() writes: those of all columns, rounded up to whole vectors.
+  // The number of floats that Blend() writes: the floats of all columns, rounded up to whole
+  // vectors.
   int64_t size() const { return static_cast<int64_t>(vectors_.size()) * kLanes; }
 
   // Requires is_possible(), and room for size() floats.
@@ -36,17 +37,17 @@ class ByteColumns {
   static constexpr int kWindow = 16;  // bytes
   static constexpr int kGroups = kLanes / kGroup;
 
-  // How one vector of floats is made.
+  // The bytes from which one vector of floats is made.
   struct Vector {
     std::array<int32_t, kGroups> windows;  // where they begin in the row
-    // For each float, the place of the first or the second tap in the window, and three bytes that
-    // become zero.
+    // A byte shuffle for each tap. For each float it selects the tap's byte in the window, and
+    // three bytes that become zero.
     std::array<uint32_t, kLanes> first, second;
     std::array<float, kLanes> weights;
   };
 
-  // Adds the floats from number `begin` on to a vector. Returns false if no window holds their
-  // bytes.
+  // Fills the part of a vector that holds the floats from number `begin` on. Returns false if no
+  // window holds their bytes.
   static bool FillGroup(const ResampleTaps& columns, int64_t width, int64_t channels, int64_t begin,
                         int group, Vector* vector);
 

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Chooses between numbers by value, and conditions are bytes of 0 or 1: loops over addresses or
-// booleans do not vectorise.
+// Chooses between numbers by value, by conditions that are bytes of 0 or 1, because loops over
+// addresses or booleans do not vectorise.
 struct ChooseNumber {
   template <typename T>
   T operator()(uint8_t condition, T x, T y) const {

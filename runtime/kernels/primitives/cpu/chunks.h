@@ -19,8 +19,8 @@ int NumThreads(const KernelContext& ctx);
 // enough, so that a thread that starts late takes fewer of them. A chunk is never so short that
 // handing it to another thread costs more than it saves.
 int64_t NumChunks(const KernelContext& ctx, int64_t length, double nanoseconds);
-// Likewise for a loop that may use `threads` threads of a pool. Without a pool, that is 0, there is
-// one chunk.
+// Returns the number of chunks for a loop that may use `threads` threads of a pool. 0 threads stand
+// for no pool, and give one chunk.
 int64_t NumChunks(int threads, int64_t length, double nanoseconds);
 
 // Returns the number of threads for NumChunks(): 0 if the step has no pool.

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// A convolution that computes a part of another one's output from a part of its input.
+// A convolution that computes a part of the output of a larger one from a part of its input.
 struct ConvolutionChunk {
   ConvolutionShape shape;
   int64_t input_offset = 0;   // of its first element in the whole input, in elements

@@ -1,8 +1,8 @@
 // CPU features detected at run time.
 #pragma once
 
-// Compiles one function for AVX-512, with all that it inlines, in a file for all processors. It may
-// be called if HasAvx512().
+// Compiles one function, and what it inlines, for AVX-512 in a file that is compiled for all
+// processors. The function may be called only if HasAvx512().
 #ifdef __clang__
 #define TESSERA_AVX512 [[gnu::flatten, gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]]
 #else

@@ -1,5 +1,5 @@
 // One row of a depthwise convolution over NHWC images, with one output for each input channel.
-// Compiled for AVX-512: to be called only on processors that have it.
+// Compiled for AVX-512: only processors that have it may call it.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,19 @@ struct DepthwiseRow {
   int64_t width = 3;    // of the filter: 3 or 5
   int64_t stride = 1;   // 1 or 2
   int64_t pad = 0;      // points of padding before the first one
-  // The rows under those of the filter that lie inside of the image, of `points` points each.
+  // The rows of the input that lie under the filter and inside the image, with `points` points
+  // each.
   int64_t rows = 0;
   const float* input = nullptr;
   const float* filter = nullptr;  // [rows, width, channels], for these rows
-  Epilogue epilogue;              // without an activation that is no clamp
+  Epilogue epilogue;              // its activation, if any, is a clamp
   float* output = nullptr;
-  // The row of the input that is needed next, to be prefetched; null if there is none.
+  // The row of the input to prefetch, because it is needed next; null if there is none.
   const float* prefetch = nullptr;
 };
 
-// Computes output(i, c) = clamp(sum of input(y, i * stride - pad + x, c) * filter(y, x, c) +
-// bias(c) + output(i, c)). Points outside of the rows are left out. Each sum is added up in the
+// Computes output(i, c) = clamp(sum over y, x of input(y, i * stride - pad + x, c) * filter(y, x,
+// c) + bias(c) + output(i, c)). Points outside the rows are left out. Each sum is added up in the
 // order of the filter, whatever its place in the row.
 void ComputeDepthwiseRow(const DepthwiseRow& row);
 

@@ -3,10 +3,10 @@
 //   REGISTER_CPU_ELEMENTWISE(kArithmeticOps);
 //   REGISTER_COSTLY_CPU_ELEMENTWISE(kTranscendentalOps);
 //
-// Loops over costly functions of float and double come in two forms, one of them for AVX-512; loops
-// of others wait for memory, and do not gain by wider vectors.
+// Loops over costly functions of float and double are compiled twice, once of these for AVX-512.
+// Loops over other functions wait for memory, and would not gain by wider vectors.
 //
-// It is compiled with LOOP_COPTS (runtime/kernels/kernel_library.bzl).
+// Such a file is compiled with LOOP_COPTS (runtime/kernels/kernel_library.bzl).
 #pragma once
 
 #include <array>
@@ -25,19 +25,19 @@ using LoopTable = OperandTable<LoopFn>;
 using CheckFn = bool (*)(const LoopBlock& block, int operand);
 using CheckTable = OperandTable<CheckFn>;
 
-// One op on the CPU. Of static storage.
+// One op on the CPU. Objects of this type have static storage duration.
 struct CpuElementwiseOp {
   const ElementwiseOp* op;
   const LoopTable* loops = nullptr;
-  const LoopTable* wide_loops = nullptr;  // for AVX-512; null: the same
-  const CheckTable* checks = nullptr;     // null: never fails
+  const LoopTable* wide_loops = nullptr;  // for AVX-512; null: `loops` serves
+  const CheckTable* checks = nullptr;     // null: the op never fails
   absl::StatusCode check_code = absl::StatusCode::kOk;
   const char* check_message = nullptr;
 };
 
-// The loop of a declared op for operands of `dtype`, for primitives that are made of such; null if
-// there is none. It takes float operands for narrow floats: see RunAsFloat(). Not for static
-// initialisers.
+// Returns the loop of a declared op for operands of `dtype`, for primitives that combine such
+// loops; null if there is none. For a narrow float the loop takes operands of float: see
+// RunAsFloat(). Static initialisers must not call this.
 LoopFn FindElementwiseLoop(absl::string_view op, DType dtype);
 
 // See REGISTER_CPU_ELEMENTWISE.
@@ -47,8 +47,8 @@ struct CpuElementwiseRegistration {
 
 namespace elementwise_internal {
 
-// The loop of a function of T that is not left to the compiler; null: there is none. A file that
-// registers such a function specialises it before.
+// A loop that is written by hand, and not generated from the functor F for elements of T; null:
+// there is none. The file that registers F specialises this variable first.
 template <typename F, typename T>
 inline constexpr LoopFn kHandWrittenLoop = nullptr;
 

@@ -12,7 +12,7 @@ inline constexpr int kTileRows = 16, kFirstOperand = 4;
 inline thread_local float sums[4][kTileRows][16];
 inline thread_local uint16_t operands[4][kTileRows][32];
 
-// Denormal parts count as 0.
+// Converts a bfloat16 to float. Denormal numbers become 0, as in the hardware.
 inline float FromBfloat16(uint16_t x) {
   uint32_t bits = static_cast<uint32_t>(x) << 16;
   if ((bits & 0x7f800000) == 0) bits &= 0x80000000;

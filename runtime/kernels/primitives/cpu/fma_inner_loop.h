@@ -11,10 +11,10 @@
 
 namespace tessera::gemm {
 
-// Rows whose sums are held in registers. With the weights and one broadcast value, 31 of the 32
-// registers are in use.
+// The number of rows whose sums are held in registers. With the weights and one broadcast value, 31
+// of the 32 registers are in use.
 inline constexpr int64_t kRegisterRows = 14;
-// Terms to accumulate between two prefetches.
+// The number of terms to accumulate between two prefetches.
 inline constexpr int64_t kStride = 8;
 inline constexpr int64_t kCacheLine = 64;  // bytes
 
@@ -40,15 +40,16 @@ class PanelSlice {
 
   // Returns the 16 weights at `offset` floats.
   __m512 Load(int64_t offset) const { return _mm512_loadu_ps(weights_ + offset); }
-  // Adds to the offsets of all further loads.
+  // Moves all further loads by this many floats.
   void Advance(int64_t floats) { weights_ += floats; }
 
  private:
   const float* weights_;
 };
 
-// Both are volatile so that the compiler keeps their order and registers. It would otherwise load
-// all values of a term at once, which leaves no registers for the sums.
+// The assembly of both functions is volatile, so that the compiler keeps its order and its
+// registers. The compiler would otherwise load all values of a term at once, which leaves no
+// registers for the sums.
 static inline __m512 Broadcast(const float* from) {
   __m512 x;
   asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
@@ -72,8 +73,8 @@ class Prefetcher {
     if (lines == 0) return;
     int64_t chunk = (lines + steps - 1) / steps;
     chunks_ = 1;
-    // Each short row is a chunk of its own; there may be more chunks than steps. A single row,
-    // which small products ask for, needs no further divisions.
+    // Each short row is a chunk of its own, so that there may be more chunks than steps. A single
+    // row, which is what small products prefetch, needs no further divisions.
     if (lines != longest) {
       while (chunk < longest && ChunksOf(chunk) > steps) ++chunk;
       chunks_ = (ChunksOf(chunk) + steps - 1) / steps;
@@ -82,7 +83,7 @@ class Prefetcher {
     GoTo(0, 0);
   }
 
-  // Prefetches the share of kStride terms, which may reach beyond the end of a row.
+  // Prefetches the share that belongs to kStride terms. It may reach beyond the end of a row.
   void Issue() {
     for (int64_t i = 0; i < chunks_; ++i) {
       const char* const from = at_;
@@ -99,7 +100,7 @@ class Prefetcher {
   static int64_t LinesOf(const PrefetchRange& rows) {
     return (rows.size + kCacheLine - 1) / kCacheLine;
   }
-  // Returns into how many chunks of so many lines all rows are cut.
+  // Returns the number of chunks of `lines` cache lines that all rows are cut into.
   int64_t ChunksOf(int64_t lines) const {
     int64_t chunks = 0;
     for (const PrefetchRange& rows : next_) {
@@ -108,8 +109,8 @@ class Prefetcher {
     return chunks;
   }
 
-  // Moves to a row of next_[place], or to what follows it. This must be inlined, because a call
-  // would spill all sums.
+  // Moves to a row of next_[place], or to the next range if that has no such row. This must be
+  // inlined, because a call would spill all sums.
   __attribute__((always_inline)) void GoTo(int64_t place, int64_t row) {
     while (place < std::ssize(next_) && (row == next_[place].count || next_[place].size == 0)) {
       ++place;

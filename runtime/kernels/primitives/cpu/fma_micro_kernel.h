@@ -9,8 +9,8 @@
 
 namespace tessera::gemm {
 
-// The micro-kernel. It rejects weights that are infinite or NaN, because zeros that pad an image
-// would turn into NaN when multiplied by them. Requires AVX-512.
+// Returns the micro-kernel. It rejects weights that are infinite or NaN, because zeros that pad an
+// image would turn into NaN when multiplied by them. Requires AVX-512.
 const MicroKernel& FmaMicroKernel();
 
 }  // namespace tessera::gemm

@@ -1,4 +1,4 @@
-// Transforms as many lines at once as a vector has lanes.
+// Fourier transforms of several lines at once, one in each lane of a vector.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// A few lines of FourierLines, at most the lanes of the function that is called.
+// A few lines of FourierLines, at most as many as the function that is called has lanes.
 template <typename T>
 struct FourierBlock {
   static constexpr int kMaxLines = 16;
@@ -16,8 +16,8 @@ struct FourierBlock {
   FourierKind kind = FourierKind::kComplex;
   bool inverse = false;
   int lines = 0;
-  // The beginning of each line, if `stride` is 1; else the lines begin side by side at the first
-  // one, and are complex, with elements `stride` numbers apart.
+  // The beginning of each line if `stride` is 1. Otherwise only the first one is set: the lines are
+  // complex and begin side by side there, and the elements of a line are `stride` numbers apart.
   const T* from[kMaxLines] = {};
   T* to[kMaxLines] = {};
   int64_t stride = 1;
@@ -26,7 +26,7 @@ struct FourierBlock {
   T* scratch = nullptr;
 };
 
-// Functions of one instruction set.
+// The functions that are compiled for one instruction set.
 template <typename T>
 struct FourierLoops {
   int lanes;

@@ -11,33 +11,33 @@
 
 namespace tessera::fourier {
 
-// A complex number, or one of each line. V is float, double or a vector of them.
+// A complex number, or one complex number of each line. V is float, double or a vector of them.
 template <typename V>
 struct Number {
   V re, im;
 
   friend Number operator+(Number a, Number b) { return {a.re + b.re, a.im + b.im}; }
   friend Number operator-(Number a, Number b) { return {a.re - b.re, a.im - b.im}; }
-  // Times a real number.
+  // Multiplies a complex number by a real one.
   template <typename T>
   friend Number operator*(Number a, T b) {
     return {a.re * b, a.im * b};
   }
 };
 
-// -i a
+// Returns -i * a.
 template <typename V>
 static inline Number<V> MinusI(Number<V> a) {
   return {a.im, -a.re};
 }
 
-// a times the complex number at `root`.
+// Returns the product of `a` and the complex number at `root`.
 template <typename V, typename T>
 static inline Number<V> Times(Number<V> a, const T* root) {
   return {a.re * root[0] - a.im * root[1], a.re * root[1] + a.im * root[0]};
 }
 
-// The transforms of 2, 3, 4, 5 and 8 numbers in place.
+// Computes the transform of 2, 3, 4, 5 or 8 numbers in place.
 template <int kRadix, typename T, typename V>
 [[gnu::always_inline]] static inline void Butterfly(Number<V>* a) {
   if constexpr (kRadix == 2) {
@@ -86,8 +86,8 @@ template <int kRadix, typename T, typename V>
   }
 }
 
-// One pass: y(q, k, p) = the transform over j of root(j, p) x(q, p, j), where the first index is
-// the innermost one. That is decimation in time on the sorted order of Stockham.
+// Computes one pass: y(q, k, p) is the transform over j of root(j, p) x(q, p, j), where the first
+// index is the innermost one. This is decimation in time in Stockham's auto-sort order.
 template <int kRadix, typename V, typename T>
 [[gnu::noinline]] static void RunPass(const typename FourierPlan<T>::Pass& pass, const T* roots,
                                       const Number<V>* __restrict x, Number<V>* __restrict y) {
@@ -108,8 +108,8 @@ template <int kRadix, typename V, typename T>
   }
 }
 
-// The same for any odd radix, by the definition of the transform. Outputs k and radix - k share
-// their products.
+// Computes a pass of any odd radix by the definition of the transform. Outputs k and radix - k
+// share their products.
 template <typename V, typename T>
 [[gnu::noinline]] static void RunOddPass(const typename FourierPlan<T>::Pass& pass, const T* roots,
                                          const Number<V>* __restrict x, Number<V>* __restrict y) {
@@ -154,7 +154,7 @@ template <typename V, typename T>
     for (int64_t k = 0; k < n; ++k) a[k] = Times(a[k], &plan.chirp[2 * k]);
     std::fill(a + n, a + m, Number<V>{});
     Number<V>* spectrum = RunPasses(*plan.convolution, a, b);
-    // An inverse transform is one of numbers whose parts are exchanged.
+    // With real and imaginary parts exchanged before and after it, a transform is its inverse.
     for (int64_t k = 0; k < m; ++k) {
       const Number<V> product = Times(spectrum[k], &plan.chirp_spectrum[2 * k]);
       spectrum[k] = {product.im, product.re};

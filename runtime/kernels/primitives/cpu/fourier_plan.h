@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// A complex transform in the mixed-radix algorithm of Stockham, which sorts by itself: each pass
-// reads one buffer and writes another. A length with a prime factor above kMaxRadix is transformed
-// by Bluestein's algorithm, as a convolution. Immutable, so that threads may share it.
+// A complex transform by Stockham's mixed-radix algorithm, which needs no bit reversal: each pass
+// reads one buffer and writes the other. A length with a prime factor above kMaxRadix is
+// transformed by Bluestein's algorithm, as a convolution. Immutable, so that threads may share it.
 template <typename T>
 struct FourierPlan {
   static constexpr int kMaxRadix = 31;
@@ -18,13 +18,13 @@ struct FourierPlan {
     int radix = 0;
     int64_t butterflies = 0;  // of one pass, for each of `stride` numbers side by side
     int64_t stride = 1;
-    // In `roots`: the complex factors of inputs 1 to radix - 1 of each butterfly.
+    // The index in `roots` of the complex factors for inputs 1 to radix - 1 of each butterfly.
     int64_t first_root = 0;
     int64_t first_unit =
-        0;  // in `roots`: the radix-th roots of unity; of other radices than 2 to 5 and 8
+        0;  // index in `roots` of the radix-th roots of unity; unused for radices 2 to 5 and 8
   };
 
-  // `length` is positive.
+  // Requires a positive `length`.
   explicit FourierPlan(int64_t length);
 
   int64_t length;
@@ -32,18 +32,18 @@ struct FourierPlan {
   std::vector<Pass> passes;
   std::vector<T> roots;  // complex numbers
 
-  // Bluestein's algorithm; null for others.
+  // The transform of Bluestein's convolution; null for lengths that need none.
   std::unique_ptr<const FourierPlan> convolution;
   std::vector<T> chirp;           // `length` complex numbers exp(-i pi k^2 / length)
-  std::vector<T> chirp_spectrum;  // of its conjugate, divided by the convolution's length
+  std::vector<T> chirp_spectrum;  // of the conjugated chirp, divided by the convolution's length
 };
 
-// The complex roots exp(-2 pi i k / length) for 0 <= k < count.
+// Returns the complex roots exp(-2 pi i k / length) for 0 <= k < count.
 template <typename T>
 std::vector<T> RootsOfUnity(int64_t length, int64_t count);
 
-// A transform of lines, and what it keeps for a length. Real lines of even length are transformed
-// as complex ones of half the length.
+// The plan for lines of one length. Real lines of even length are transformed as complex ones of
+// half the length.
 template <typename T>
 struct FourierLinePlan {
   FourierLinePlan(int64_t length, bool is_real)

@@ -1,12 +1,12 @@
-// Sums of rows of a matrix, the inner loop of a skinny GEMM.
+// The inner loop of a skinny GEMM, which reads the matrix row by row.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-// A product of `m` rows of `a`, k apart, by `rows` rows of `b` and `columns` of its columns. The
-// elements of `b` are of float, or of bfloat16, whose bits are then those of a uint16_t.
+// A product of `m` rows of `a`, which are k elements apart, and `rows` rows and `columns` columns
+// of `b`. T is float, or uint16_t for the bits of bfloat16.
 template <typename T>
 struct GemvRowsOf {
   int64_t m = 0, rows = 0, columns = 0;
@@ -18,8 +18,8 @@ struct GemvRowsOf {
 };
 using GemvRows = GemvRowsOf<float>;
 
-// Adds the product to m rows of `sums`. The matrix is read once, a few rows side by side.
-// Compiled for AVX-512 (F, BW, DQ and VL), and for what every processor here has.
+// Adds the product to m rows of `sums`. The matrix is read once, a few rows at a time. Compiled for
+// AVX-512 (F, BW, DQ and VL), and for what every processor here has.
 namespace avx512 {
 void AddProduct(const GemvRows& rows);
 void AddProduct(const GemvRowsOf<uint16_t>& rows);

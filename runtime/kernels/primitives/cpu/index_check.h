@@ -1,4 +1,4 @@
-// Checking indices before any element moves.
+// Checks of indices, which are made before any element is moved.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,12 @@
 
 namespace tessera {
 
-// Errors: INVALID_ARGUMENT naming the first element of `indices` that is not in [0, limit).
+// Checks that all indices are in [0, limit). Errors: INVALID_ARGUMENT, which names the first
+// element that is not.
 absl::Status CheckIndices(const Tensor& indices, int64_t limit);
 
-// Element `i` of a row-major array whose dimensions are the first `rank` of `shape`: "[2,0]".
+// Returns the coordinates, such as "[2,0]", of element `i` of a row-major array whose dimensions
+// are the first `rank` of `shape`.
 std::string PositionText(const Shape& shape, int rank, int64_t i);
 
 }  // namespace tessera

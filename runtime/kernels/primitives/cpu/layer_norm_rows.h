@@ -9,11 +9,11 @@ namespace tessera {
 struct LayerNormRows {
   int64_t rows = 0, columns = 0;
   const float* x = nullptr;
-  const float* addend = nullptr;  // as x; null: none
+  const float* addend = nullptr;  // has the shape of x; null: nothing is added
   const float* gamma = nullptr;   // columns
   const float* beta = nullptr;
   float epsilon = 0;
-  float* y = nullptr;  // may be x
+  float* y = nullptr;  // may be equal to x
 };
 
 // y = (z - mean) / sqrt(variance + epsilon) * gamma + beta, each row of z = x + addend by itself.

@@ -10,12 +10,11 @@ namespace tessera {
 
 // The instruction sets of a processor, and the approximate throughput of one of its cores. The
 // numbers decide between algorithms and bound the sizes of parallel chunks; an error of a few tens
-// of percent costs little time, and never changes what is computed beyond the choice of the
-// algorithm.
+// of percent costs little time, and affects results only through the choice of the algorithm.
 //
-// The numbers are not measured when a process starts: an algorithm's choice decides the last bits
-// of its results, which must not differ between two starts or two replicas, nor depend on what else
-// the machine did in that moment. Those of the Intel entries come from measurements of earlier
+// The numbers are not measured when a process starts: the choice of an algorithm decides the last
+// bits of the results, which must not differ between two starts or two replicas, nor depend on the
+// load of the machine at that moment. Those of the Intel entries come from measurements of earlier
 // versions of the products; the others are estimates. product_benchmark measures fma_flops,
 // depthwise_flops, gemv_bytes and packed_floats of the processor at hand, beside the entry's.
 struct MachineSpeeds {
@@ -32,7 +31,7 @@ struct MachineSpeeds {
   // that Winograd's transforms read and write.
   double weight_bytes;
   double gemv_bytes;
-  double packed_gemv_bytes;  // equal to gemv_bytes where packing does not pay or was not measured
+  double packed_gemv_bytes;  // gemv_bytes where packing does not pay or was not measured
   double tile_bytes;
   // Floats that are packed per nanosecond.
   double packed_floats;
@@ -53,7 +52,7 @@ const MachineSpeeds& SpeedsForCpu();
 // True if the processor has AMX for bfloat16, the system lets this process use it, and the
 // environment variable ONEDNN_MAX_CPU_ISA does not restrict oneDNN to less.
 bool AmxIsSupported();
-// Likewise for AVX-512.
+// True if the processor has AVX-512, and ONEDNN_MAX_CPU_ISA does not restrict oneDNN to less.
 bool Avx512IsSupported();
 
 }  // namespace tessera

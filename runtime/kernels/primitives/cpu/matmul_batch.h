@@ -1,4 +1,4 @@
-// How the products of a batch of matrices are put together into fewer, larger ones.
+// Joins the products of a batch of matrices into fewer and larger ones.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tessera {
 // A run of matrices at equal distances. A distance of 0 broadcasts.
 struct MatrixRun {
   int64_t count = 1, a_stride = 0, b_stride = 0;
-  // The elements from row to row of a transposed `a` of which the product takes some columns only;
-  // 0: it takes all.
+  // The row stride, in elements, of a transposed `a` if the product takes only some of its columns;
+  // 0 if it takes all.
   int64_t a_row = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace tessera::gemm {
 
-// Columns of a panel, and also the block size along the depth (the summed dimension).
+// The number of columns in a panel, and also the block size along the depth (the summed dimension).
 inline constexpr int64_t kBlock = 32;
 // The largest row block of any micro-kernel, and that of the micro-kernel for FMA.
 inline constexpr int64_t kMaxRows = 32;
@@ -40,22 +40,23 @@ struct Weights {
   int64_t row_stride = 0, column_stride = 1;
 };
 
-// The operands of a GEMM. For each position, the rows are shifted and multiplied by the position's
-// matrix; the products of all positions are summed.
+// The operands of a GEMM. For each position, the rows are shifted and multiplied by the matrix of
+// this position, and the products of all positions are summed.
 struct Product {
   Rows rows;
   const char* weights = nullptr;  // packed
   int64_t positions = 1, columns = 0;
   const int64_t* shifts =
       nullptr;  // one for each position, in rows; null if no position shifts the rows
-  // The range of depth blocks to sum, the same for all positions. Another call adds the others.
+  // The range of depth blocks to sum, the same for all positions. Further calls add the other
+  // blocks.
   int64_t first_block = 0, end_block = 0;
-  // The weights to prefetch meanwhile.
+  // The weights to prefetch during the multiplication.
   const char* prefetch = nullptr;
   int64_t prefetch_bytes = 0;
 };
 
-// Stateless, and so thread-safe.
+// The functions of one implementation. It has no state, and is therefore thread-safe.
 class MicroKernel {
  public:
   // Bytes of the packed weights. All panels have the same size.
@@ -64,9 +65,10 @@ class MicroKernel {
   // micro-kernel cannot multiply by some of the values.
   virtual bool Pack(const Weights& weights, int64_t begin, int64_t end, char* packed) const = 0;
 
-  // The number of rows that a single panel does not keep busy; see MultiplyPanels().
+  // Returns the largest number of rows for which MultiplyPanels() is faster than MultiplyBlock(),
+  // because the sums of a single panel are too few to hide the latency of an addition.
   virtual int64_t skinny_rows() const { return 0; }
-  // The number of rows that take as long as one row.
+  // Returns the number of rows that take as long as one row.
   virtual int64_t row_granularity() const = 0;
   // Returns the row block size, at most kMaxRows, that suits a run of `length` rows.
   virtual int64_t RowBlockSize(int64_t length) const = 0;
@@ -78,7 +80,7 @@ class MicroKernel {
   // apart. Returns false if the micro-kernel cannot multiply some of the values.
   virtual bool PackRows(const float* from, int64_t step, int64_t row, int64_t count,
                         const Rows& rows) const = 0;
-  // Fills rows with zeros.
+  // Fills packed rows with zeros.
   virtual void ClearRows(int64_t row, int64_t count, const Rows& rows) const = 0;
 
   // Computes the rows [first, first + count) of one panel. Row i of them is stored at out +

@@ -22,12 +22,12 @@ inline bool IsNarrowFloat(DType dtype) {
   return dtype == DType::kHalf || dtype == DType::kBfloat16;
 }
 
-// Lets `inner`, a loop over float operands, work on a block some of whose operands are of narrow
-// types; `dtypes` has one entry an operand. Operands of other types are handed on as they are.
+// Runs `inner`, a loop over float operands, on a block in which some operands have narrow types.
+// `dtypes` has one entry for each operand. Operands of other types are passed on unchanged.
 void RunAsFloat(const LoopBlock& block, absl::Span<const DType> dtypes, InnerLoop inner);
 
-// Whole tensors, for kernels too complex for blocks. They require a narrow dtype and, of `to`, the
-// shape of `from`.
+// These convert whole tensors, for kernels that do not work on blocks. They require a narrow dtype,
+// and `to` must have the shape of `from`.
 absl::StatusOr<Tensor> WidenToFloat(const Tensor& from, Allocator* allocator);
 void NarrowFromFloat(const Tensor& from, Tensor* to);
 

@@ -21,8 +21,8 @@ dnnl::engine& Engine();
 dnnl::stream& Stream();
 
 // While an object of this class lives, oneDNN runs on the calling thread alone. OpenMP threads
-// would compete with those of other requests. Primitives must also be created under it, because
-// oneDNN chooses its blocking by the number of threads.
+// would compete with those of other requests. Primitives must also be created while such an object
+// lives, because oneDNN chooses its blocking by the number of threads.
 class OneThread {
  public:
   OneThread();
@@ -34,8 +34,8 @@ class OneThread {
   const int previous_;
 };
 
-// Returns the attributes of a primitive: `post_ops`, with the bias as an argument of the primitive,
-// the tensor to add in its output, and scratch memory from the caller.
+// Returns the attributes of a primitive that applies `post_ops`. It gets the bias as an argument,
+// finds the tensor to add in its output, and takes scratch memory from the caller.
 dnnl::primitive_attr Attributes(const PostOps& post_ops);
 
 // Returns a view of `data` with the given layout. oneDNN writes only to the outputs of a primitive.

@@ -13,23 +13,23 @@
 
 namespace tessera {
 
-// A batch in chunks that oneDNN computes: ranges of the matrices of each run, or of the rows of its
-// only matrix.
+// A batch that is split into chunks for oneDNN: ranges of the matrices of each run, or ranges of
+// the rows if the run has a single matrix.
 struct OneDnnBatch {
   bool by_rows() const { return batch.run.count == 1; }
 
   MatMulShape given;
   MatMulBatch batch;
-  int64_t length = 0;      // of a run: rows or matrices
-  int64_t chunks = 1;      // of a run
-  int64_t size = 0;        // of a chunk; the last one may be shorter
+  int64_t length = 0;      // rows or matrices in a run
+  int64_t chunks = 1;      // in a run
+  int64_t size = 0;        // rows or matrices in a chunk; the last one may be shorter
   double nanoseconds = 0;  // for a chunk
   std::shared_ptr<const onednn::Product> product, last_product;
 };
 
-// Splits the products of float of a batch into chunks. `packs_b`: the right-hand side is constant,
-// and kept in the format that oneDNN wants. `threads`: see NumPoolThreads(). Errors: those of
-// making a primitive.
+// Splits the products of float of a batch into chunks. `packs_b` tells that the right-hand side is
+// constant, and is kept in the format that oneDNN wants. NumPoolThreads() gives `threads`. Errors:
+// those of creating a primitive.
 absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostOps& post_ops,
                                            bool packs_b, int threads);
 
@@ -38,9 +38,9 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
 absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const float* a,
                             const Tensor& b, const float* bias, PackedWeights* packed, float* out);
 
-// Computes products of bfloat16, whose sums are of float and rounded once. `bias` is null unless
-// post_ops.bias. `packed` keeps the right-hand side in the format that oneDNN wants; null: each
-// chunk packs it. Needs AVX-512. Errors: as above.
+// Computes products of bfloat16. They are summed in float and rounded once. `bias` is null unless
+// post_ops.bias. `packed` keeps the right-hand side in the format that oneDNN wants; if it is null,
+// each chunk packs the right-hand side. Requires AVX-512. Errors: those of MultiplyOneDnn().
 absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
                               const Tensor& a, const Tensor& b, const Tensor* bias,
                               PackedWeights* packed, Tensor* output);

@@ -1,4 +1,4 @@
-// A matrix product or a convolution of oneDNN's.
+// A matrix product or a convolution that oneDNN computes.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct Product {
   int64_t scratch_size = 0;
 };
 
-// Makes a product by dnnl::matmul or dnnl::convolution_forward, whose weights are given as
-// `plain_weights`. Throws dnnl::error.
+// Creates a product by dnnl::matmul or dnnl::convolution_forward. The caller's weights have the
+// layout `plain_weights`. Throws dnnl::error.
 template <typename Primitive>
 std::shared_ptr<const Product> MakeProduct(const typename Primitive::primitive_desc& desc,
                                            const dnnl::memory::desc& plain_weights) {
@@ -34,15 +34,15 @@ std::shared_ptr<const Product> MakeProduct(const typename Primitive::primitive_d
   return product;
 }
 
-// Computes a product on the calling thread alone. The weights are `weights`, in the format that
-// `packed` keeps. `bias` is null if the primitive adds none. Errors: RESOURCE_EXHAUSTED for scratch
-// memory.
+// Computes a product on the calling thread alone. `packed` keeps `weights` in the layout that the
+// primitive wants. `bias` is null if the primitive adds none. Errors: RESOURCE_EXHAUSTED for
+// scratch memory.
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
                         const ScaledWeights& weights, PackedWeights* packed, const void* bias,
                         void* output);
 
-// Likewise with weights in the layout that the primitive wants. Elements have the types of its
-// layouts.
+// Computes a product whose weights have the layout that the primitive wants. The types of the
+// elements are those of its layouts.
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
                         const void* weights, const void* bias, void* output);
 

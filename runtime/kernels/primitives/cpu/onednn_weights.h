@@ -11,14 +11,15 @@ namespace tessera::onednn {
 class WeightsLayout {
  public:
   WeightsLayout() = default;
-  // The weights are `plain`, and the primitive wants them as `wanted`. Throws dnnl::error.
+  // The caller's weights have the layout `plain`, and the primitive wants the layout `wanted`.
+  // Throws dnnl::error.
   WeightsLayout(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted);
 
   const dnnl::memory::desc& plain() const { return plain_; }
   const dnnl::memory::desc& wanted() const { return wanted_; }
-  bool is_plain() const { return is_plain_; }  // the two are equal
-  // Copies weights from the plain layout to the wanted one. Made once: to make it takes longer than
-  // to copy a small filter, and a filter that is trained is copied in each step.
+  bool is_plain() const { return is_plain_; }  // both layouts are equal
+  // Copies weights from the plain layout to the wanted one. It is created once, because creating it
+  // takes longer than copying a small filter, and each step copies a filter that is being trained.
   const dnnl::reorder& reorder() const { return reorder_; }
   // The wanted layout as PackedWeights knows it.
   const PackedFormat& format() const { return format_; }
@@ -36,8 +37,8 @@ struct Weights {
   Tensor storage;
 };
 
-// Returns `weights` in the wanted layout: themselves if they have it and no scale, otherwise a
-// format that `packed` keeps. Errors: RESOURCE_EXHAUSTED. Throws dnnl::error.
+// Returns `weights` in the wanted layout. If they have it and no scale, they are returned
+// unchanged; otherwise `packed` keeps the result. Errors: RESOURCE_EXHAUSTED. Throws dnnl::error.
 absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights& weights,
                                         const WeightsLayout& layout, PackedWeights* packed);
 

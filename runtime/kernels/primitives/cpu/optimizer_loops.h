@@ -18,8 +18,8 @@ struct OptimizerRows {
 
 using OptimizerLoop = void (*)(const OptimizerStep& step, const OptimizerRows& rows);
 
-// Returns the loop of a rule for float or double. Compiled for AVX-512 (F, BW, DQ and VL), and for
-// what every processor here has.
+// Returns the loop of a rule for float or double. Compiled for AVX-512 (F, BW, DQ and VL) and for
+// AVX2.
 namespace avx512 {
 OptimizerLoop FloatOptimizerLoop(OptimizerRule rule, bool variant);
 OptimizerLoop DoubleOptimizerLoop(OptimizerRule rule, bool variant);

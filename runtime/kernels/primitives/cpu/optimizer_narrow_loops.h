@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Returns the loop of a rule over floats that hold numbers of `dtype`, a narrow float. Each step is
-// rounded to that type, as in TensorFlow.
+// Returns the loop of a rule for a narrow float `dtype`. The loop takes floats that hold numbers of
+// this type, and rounds each step to it, as TensorFlow does.
 OptimizerLoop NarrowOptimizerLoop(DType dtype, OptimizerRule rule, bool variant);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// The one loop of all optimizers.
+// The loop that all optimizers share.
 #pragma once
 
 #include <type_traits>
@@ -54,13 +54,13 @@ void UpdateRows(const OptimizerStep& step, const OptimizerRows& rows) {
   }
 }
 
-// The loop of a rule that has two variants.
+// Returns the loop of a rule that has two variants.
 template <typename T, template <typename, bool> typename Rule>
 OptimizerLoop LoopOfVariant(bool variant) {
   return variant ? UpdateRows<Rule<T, true>, T> : UpdateRows<Rule<T, false>, T>;
 }
 
-// FTRL with any power of the learning rate; -1/2, which nearly everybody uses, needs no power.
+// The loop of FTRL with any power of the learning rate. The usual one, -1/2, is computed as a root.
 template <typename T, bool kScaleByLr>
 void FtrlRows(const OptimizerStep& step, const OptimizerRows& rows) {
   if (step.scalars[3].real() == -0.5) {
@@ -70,7 +70,7 @@ void FtrlRows(const OptimizerStep& step, const OptimizerRows& rows) {
   }
 }
 
-// The loop of a rule that complex numbers have, too; null for others.
+// Returns the loop of a rule that is defined for complex numbers too, or null for another rule.
 template <typename T>
 OptimizerLoop LoopOfUnordered(OptimizerRule rule, bool variant) {
   switch (rule) {
@@ -95,7 +95,7 @@ OptimizerLoop LoopOfUnordered(OptimizerRule rule, bool variant) {
   }
 }
 
-// The loop of any rule.
+// Returns the loop of any rule.
 template <typename T>
 OptimizerLoop LoopOf(OptimizerRule rule, bool variant) {
   switch (rule) {

@@ -1,4 +1,4 @@
-// The packed formats of a product's weights.
+// The packed formats of the weights of a product.
 #pragma once
 
 #include <atomic>
@@ -55,8 +55,8 @@ class PackedWeights {
   // have come several times, as described above. With strict numerics only constant weights are
   // packed, because another run must not choose another algorithm.
   PackedWeights* UseFor(const KernelContext& ctx) { return UseFor(ctx, ctx.input(input_)); }
-  // Likewise for weights that the kernel derives from the input. Weights in a buffer of their own
-  // are not constant.
+  // Does the same for weights that the kernel derives from the input. Weights in a buffer of their
+  // own are not constant.
   PackedWeights* UseFor(const KernelContext& ctx, const Tensor& weights);
 
   // Returns the packed format of `weights`, which `pack` creates from the scaled values if there is
@@ -65,7 +65,7 @@ class PackedWeights {
                              const PackedFormat& format,
                              absl::FunctionRef<absl::StatusOr<Tensor>(const Tensor& values)> pack);
 
-  // Likewise for a format that is made from another one, and not from the values.
+  // Returns a packed format that is created from another format, and not from the values.
   absl::StatusOr<Tensor> GetDerived(const ScaledWeights& weights, const PackedFormat& format,
                                     absl::FunctionRef<absl::StatusOr<Tensor>()> derive);
 

@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// The coordinates of an output point; sizes of fewer dimensions start with ones.
+// The coordinates of an output point. With fewer than three spatial dimensions the leading
+// coordinates are 0.
 using PoolPoint = std::array<int64_t, 3>;
 
 inline PoolPoint PointAt(const PoolShape& s, int64_t point) {
@@ -19,12 +20,12 @@ inline PoolPoint PointAt(const PoolShape& s, int64_t point) {
           point % s.output[2]};
 }
 
-// The input points that lie in a window.
+// The range of input points that lie in a window.
 struct PoolBounds {
   PoolPoint begin, end;
 };
 
-// Returns those of the window of an output point.
+// Returns the bounds of the window of an output point.
 inline PoolBounds BoundsAt(const PoolShape& s, const PoolPoint& at) {
   PoolBounds bounds;
   for (int d = 0; d < 3; ++d) {
@@ -53,8 +54,8 @@ void ForWindow(const PoolShape& s, const PoolPoint& at, Visit&& visit) {
   ForWindow(s, BoundsAt(s, at), visit);
 }
 
-// Returns whether windows of 2x2 points tile the images, as in most networks, all of them inside;
-// a last row or column may be left over. Channels are last then.
+// Returns true if windows of 2x2 points tile the images, as in most networks, and channels come
+// last. All windows lie inside the images; a last row or column may be left over.
 inline bool IsTiledBy2x2(const PoolShape& s) {
   const bool is_flat = s.input[0] == 1 && s.output[0] == 1 && s.window[0] == 1 && s.pad[0] == 0;
   bool is_tiled = is_flat && !s.channels_first;
@@ -65,8 +66,9 @@ inline bool IsTiledBy2x2(const PoolShape& s) {
   return is_tiled;
 }
 
-// Calls body(top, bottom, pooled) for all output rows of such a pool, in parallel: the input
-// elements at which the two rows of its windows start, and the output element of the first one.
+// Calls body(top, bottom, pooled) for all output rows of a pool that IsTiledBy2x2(), in parallel.
+// The arguments are the input elements at which the two rows of the windows start, and the first
+// output element.
 template <typename Body>
 void ForRowsOf2x2(KernelContext& ctx, const PoolShape& s, Body&& body) {
   const int64_t row_size = s.input[2] * s.channels, pooled_size = s.output[2] * s.channels;
@@ -80,8 +82,8 @@ void ForRowsOf2x2(KernelContext& ctx, const PoolShape& s, Body&& body) {
   });
 }
 
-// Returns whether windows of 3x3 points lie one point apart, with no more than one point of
-// padding, in images that hold some. Channels are last then.
+// Returns true if windows of 3x3 points lie one point apart, with at most one point of padding, if
+// the images are large enough to hold some, and if channels come last.
 inline bool OverlapsBy3x3(const PoolShape& s) {
   const bool is_flat = s.input[0] == 1 && s.output[0] == 1 && s.window[0] == 1 && s.pad[0] == 0;
   bool overlaps = is_flat && !s.channels_first;
@@ -92,9 +94,9 @@ inline bool OverlapsBy3x3(const PoolShape& s) {
   return overlaps;
 }
 
-// Calls body(windows, pooled) for pairs of output rows of such a pool, in parallel: the input
-// element at which their first window inside starts, and the output element of that. One row inside
-// may be left over.
+// Calls body(windows, pooled) for pairs of output rows of a pool that OverlapsBy3x3(), in parallel.
+// The arguments are the input element at which the first window without padding starts, and the
+// output element of this window. One row of such windows may be left over.
 template <typename Body>
 void ForRowPairsOf3x3(KernelContext& ctx, const PoolShape& s, Body&& body) {
   const int64_t row_size = s.input[2] * s.channels, pooled_size = s.output[2] * s.channels;
@@ -112,10 +114,10 @@ void ForRowPairsOf3x3(KernelContext& ctx, const PoolShape& s, Body&& body) {
 // Adjacent output points of one row whose windows have the same form.
 struct PoolRun {
   int64_t image;
-  int64_t point;  // the first one
+  int64_t point;  // the first output point
   int64_t count;
-  // The offsets, in the image, of the points of the first window, for the first channel; those of
-  // the next window lie `step` further.
+  // The offsets, in the image, of the points of the first window, for the first channel. The points
+  // of the next window lie `step` elements further.
   absl::Span<const int64_t> offsets;
   int64_t step;
   int64_t columns;  // adjacent points in each row of a window
@@ -124,7 +126,7 @@ struct PoolRun {
 // Calls body(run) for runs that cover all output points, in parallel.
 template <typename Body>
 void ForOutputRuns(KernelContext& ctx, const PoolShape& s, Body&& body) {
-  // The points of a row whose windows are not cut off at its ends.
+  // The range of points in a row whose windows are not cut off at an end of the row.
   const int64_t width = s.output[2], stride = s.stride[2];
   const int64_t inside = std::min((s.pad[2] + stride - 1) / stride, width);
   const int64_t room = s.input[2] - s.window[2] + s.pad[2];

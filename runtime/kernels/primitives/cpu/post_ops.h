@@ -19,7 +19,7 @@ double Apply(Activation activation, float alpha, double x);
 void ApplyPostOps(const PostOps& post_ops, const float* sums, const float* bias, int64_t count,
                   float* out);
 
-// Copies what is to be added to the product into `output`, unless it is there already.
+// Copies the tensor that is added to the product into `output`, unless it is there already.
 inline void CopyAddend(const PostOpInputs& inputs, Tensor* output) {
   if (inputs.addend == nullptr || inputs.addend->raw() == output->raw()) return;
   std::memcpy(output->mutable_raw(), inputs.addend->raw(), output->size_bytes());

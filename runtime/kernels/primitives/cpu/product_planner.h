@@ -24,7 +24,7 @@ enum class ProductAlgorithm {
   kDepthwise,   // depthwise_convolution.h
   kWinograd2,   // winograd.h, with tiles of 2 x 2 outputs
   kWinograd4,   // winograd.h, with tiles of 4 x 4 outputs
-  kTransposed,  // transposed_gemm.h: the sums over many rows that a gradient of weights is
+  kTransposed,  // transposed_gemm.h: gradients of weights, which are sums over many rows
   kOrdered,     // ordered_gemm.h: the same order of additions for every row
 };
 
@@ -35,8 +35,8 @@ struct PlannerContext {
   Numerics numerics = Numerics::kFast;
 };
 
-// Returns true if a matrix product with so many multiplications takes kLoops, whatever its weights
-// are.
+// Returns true if a matrix product with this number of multiplications is computed by kLoops,
+// whatever its weights are.
 inline bool TakesLoops(DType dtype, int64_t multiplications, Numerics numerics) {
   // Up to this many multiplications a call of oneDNN costs more than the product.
   constexpr int64_t kSmallProduct = 4096;
@@ -53,7 +53,7 @@ struct MatMulProblem {
   // One product whose left-hand side alone is transposed, and whose only post-op is an addition.
   bool is_transposed = false;
   bool has_constant_weights = false;
-  // The weights are packed in panels already, which need no more memory.
+  // The weights are packed in panels already, so that kFmaGemm needs no more memory.
   bool has_panels = false;
 };
 ProductAlgorithm PlanMatMul(const MatMulProblem& problem, const PlannerContext& context);

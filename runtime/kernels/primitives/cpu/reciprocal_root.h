@@ -1,4 +1,4 @@
-// 1 / sqrt(x) of many floats, in less time than a square root and a division take.
+// Computes 1 / sqrt(x) of many floats in less time than a square root and a division take.
 #pragma once
 
 #include <cstdint>

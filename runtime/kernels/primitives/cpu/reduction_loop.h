@@ -4,10 +4,11 @@
 //   ReductionPlan plan(shape, reduced_axes);                 // which elements fall together
 //   RunReduction(plan, loops, dtype, in, out, pool);
 //
-// Neighbouring axes that are both kept or both reduced are merged first. What then comes last
-// decides the inner loop: a run of elements goes into one accumulator, or rows of elements go into
-// a row of accumulators. Long reductions are cut into parts of fixed size whose accumulators are
-// merged in order: results do not depend on the number of threads, and rounding errors stay small.
+// Neighbouring axes that are both kept or both reduced are merged first. The last group of axes
+// then decides the inner loop: if it is reduced, a run of elements goes into one accumulator; if it
+// is kept, rows of elements go into a row of accumulators. Long reductions are cut into parts of
+// fixed size whose accumulators are merged in order: results do not depend on the number of
+// threads, and rounding errors stay small.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@
 
 namespace tessera {
 
-// Typed inner loops of one reduction for one dtype; see
-// runtime/kernels/primitives/cpu/typed_reduction.h. Accumulators are arrays of `size` bytes an
-// element; those of half and bfloat16 are floats.
+// The typed inner loops of one reduction for one dtype; see
+// runtime/kernels/primitives/cpu/typed_reduction.h. An accumulator takes `size` bytes; accumulators
+// of half and bfloat16 are floats.
 struct ReductionLoops {
   int64_t size;
   // Sets `count` accumulators to the neutral element.
@@ -33,7 +34,7 @@ struct ReductionLoops {
   // Adds `rows` rows of `columns` contiguous elements, `row_stride` bytes apart, to `columns`
   // accumulators.
   void (*rows)(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns);
-  // Adds `count` accumulators to others.
+  // Adds the `count` accumulators at `other` to those at `acc`.
   void (*merge)(char* acc, const char* other, int64_t count);
   // Stores the results of `count` accumulators, each of `reduced` elements. `out` may be `acc` if
   // elements and accumulators are of one type.
@@ -45,11 +46,11 @@ struct ReductionLoops {
 // A shape with some axes reduced, as alternating groups of axes.
 class ReductionPlan {
  public:
-  // `reduced` has one entry an axis.
+  // `reduced` has one entry for each axis.
   ReductionPlan(const Shape& shape, absl::Span<const bool> reduced);
 
   int64_t num_outputs() const { return num_outputs_; }
-  // Elements that make one output.
+  // The number of elements that are reduced to one output.
   int64_t num_reduced() const { return num_reduced_; }
 
   struct Axis {
@@ -61,12 +62,13 @@ class ReductionPlan {
   // All kept groups but the columns, and all reduced groups but the rows.
   const Axes& kept() const { return kept_; }
   const Axes& reduced() const { return reduced_; }
-  // The size of the last group if it is kept, else 1.
+  // The size of the last group if it is kept, otherwise 1.
   int64_t columns() const { return columns_; }
-  // The size of the last reduced group, or 1.
+  // The size of the last reduced group, or 1 if there is none.
   int64_t rows() const { return rows_; }
 
-  // Returns the place of the element with a row-major index over `axes`, relative to the first one.
+  // Returns the offset, from the first element, of the element with the row-major index `index`
+  // over `axes`.
   static int64_t Offset(const Axes& axes, int64_t index);
 
  private:
@@ -78,8 +80,8 @@ class ReductionPlan {
   int64_t num_reduced_ = 1;
 };
 
-// Requires space for plan.num_outputs() elements of `dtype`, which is that of the loops, at `out`.
-// `pool` may be null.
+// Reduces the elements at `in`. Requires space for plan.num_outputs() elements at `out`. The loops
+// are those for `dtype`. `pool` may be null.
 void RunReduction(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype,
                   const char* in, char* out, ThreadPool* pool);
 

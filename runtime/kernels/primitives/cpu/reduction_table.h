@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// The loops of `kind` for elements of `dtype`. Requires a pair that Reduce has.
+// Returns the loops of `kind` for elements of `dtype`. Requires a combination that Reduce supports.
 ReductionLoops FindReductionLoops(ReduceKind kind, DType dtype);
 
 }  // namespace tessera

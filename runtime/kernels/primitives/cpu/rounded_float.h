@@ -26,20 +26,21 @@ inline float RoundToHalf(float value) {
   const uint32_t normal = (magnitude + 0xfff + ((magnitude >> 13) & 1)) & ~uint32_t{0x1fff};
   const uint32_t beyond = magnitude > 0x7f800000 ? magnitude : 0x7f800000;  // NaN or infinity
   const uint32_t large = normal >= 0x47800000 ? beyond : normal;            // 2^16 overflows
-  // Floats from 0.5 to 1 are as far from each other as denormal halves are.
+  // Floats between 0.5 and 1 have the spacing of denormal halves, so that this addition rounds to
+  // one.
   const uint32_t small = std::bit_cast<uint32_t>((std::bit_cast<float>(magnitude) + 0.5f) - 0.5f);
   const uint32_t rounded = magnitude < 0x38800000 ? small : large;  // 2^-14 is the least normal one
   return std::bit_cast<float>(rounded | (bits & 0x80000000));
 }
 
-// The same for bfloat16.
+// Returns the nearest bfloat16, ties to even, as a float. NaN stays NaN.
 inline float RoundToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000;
   return std::bit_cast<float>((bits & 0x7fffffff) > 0x7f800000 ? bits : rounded);
 }
 
-// A number of Storage, which is Eigen::half or Eigen::bfloat16. Its memory is that of a float.
+// A number of type Storage, which is Eigen::half or Eigen::bfloat16. It is held in a float.
 template <typename Storage>
 class Rounded {
  public:
@@ -49,7 +50,7 @@ class Rounded {
   Rounded() = default;
   Rounded(float value)  // NOLINT(google-explicit-constructor): constants are written as numbers
       : value_(kIsHalf ? RoundToHalf(value) : RoundToBfloat16(value)) {}
-  // `value` must be one that Storage holds exactly.
+  // Requires a `value` that Storage holds exactly.
   static Rounded FromStored(float value) {
     Rounded number;
     number.value_ = value;

@@ -4,8 +4,8 @@
 //   Halves sum(0.0f);
 //   sum = sum + Halves::Load(x);  // eight roundings
 //
-// Eight lanes is the length of the vectors with which TensorFlow computes these types, which
-// decides on the order in which it adds.
+// TensorFlow computes these types in vectors of eight lanes, and this length decides the order of
+// its additions.
 #pragma once
 
 #include <immintrin.h>
@@ -24,7 +24,7 @@ class RoundedVector {
   static constexpr int kLanes = 8;
 
   RoundedVector() = default;
-  // `value`, which Storage must hold exactly, in each lane.
+  // Sets each lane to `value`, which Storage must hold exactly.
   explicit RoundedVector(float value) : lanes_(_mm256_set1_ps(value)) {}
 
   static RoundedVector Load(const Storage* from) {

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// The packed filters of a block. Null: the filter is packed in each run.
+// The packed filters of a block. A filter whose pointer is null is packed in each run.
 struct PackedFilters {
   PackedWeights* expand = nullptr;
   PackedWeights* depthwise = nullptr;
@@ -15,10 +15,10 @@ struct PackedFilters {
 
 // Computes the block on the step's threads; see SeparableBlock::Run().
 //
-// Image rows are expanded when the depthwise convolution first needs them, and are kept in a ring
-// buffer until it needs them no more, so that they stay in the cache. The threads share images and
-// rows. Where there are too few rows, because neighbouring parts would expand the same rows twice,
-// the threads share the channels instead, and each computes partial sums.
+// Image rows are expanded when the depthwise convolution first needs them, and stay in a ring
+// buffer, and so in the cache, as long as it needs them. The threads share images and rows.
+// Neighbouring parts expand some rows twice, so that with too few rows the threads share the
+// channels instead, and each computes partial sums.
 absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlockShape& shape,
                                    const SeparableLayers& layers, const PackedFilters& packed,
                                    const float* input, float* output,

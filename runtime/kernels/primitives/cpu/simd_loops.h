@@ -17,7 +17,7 @@ struct Bounds {
   float low = 0, high = 0;
 };
 
-// Rows to prefetch, because they are read next and may not be in the cache yet.
+// The rows that are read next. They are prefetched, because they may not be in the cache yet.
 struct PrefetchRows {
   const float* data = nullptr;
   int64_t size = 0;  // floats of a row

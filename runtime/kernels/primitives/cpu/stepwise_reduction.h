@@ -8,12 +8,12 @@
 
 namespace tessera {
 
-// Reduces the elements at `in` to those at `out`. `pool` may be null.
+// Reduces the elements at `in` and stores the results at `out`. `pool` may be null.
 using StepwiseReduction = void (*)(const ReductionPlan& plan, const char* in, char* out,
                                    ThreadPool* pool);
 
-// Returns null for what TensorFlow computes otherwise: reductions of wider dtypes, extremes, and
-// those that accumulate in float and round the result.
+// Returns the reduction for a kind and a dtype, or null if TensorFlow does not round each step: for
+// wider dtypes, for extremes, and where it accumulates in float and rounds the result.
 StepwiseReduction FindStepwiseReduction(ReduceKind kind, DType dtype);
 
 }  // namespace tessera

@@ -3,7 +3,7 @@
 //
 //   const Rounded<Eigen::half> sum = ReduceStepwise<Eigen::half, StepwiseSum>(x, 0, count);
 //
-// A fold says what is done with the elements. It works on single numbers and on vectors alike:
+// A fold defines the operation on the elements, for single numbers and for vectors:
 //
 //   struct StepwiseSum {
 //     static constexpr float kNeutral = 0;
@@ -68,8 +68,8 @@ struct StepwiseProduct {
 };
 
 // Folds eight neighbours at a time. Four vectors take turns while there are elements for all of
-// them. The lanes of the vector that is left are folded in float, and the elements after the last
-// whole vector by themselves.
+// them. Their sum is then folded lane by lane in float. The elements after the last whole vector
+// are folded one by one and added.
 template <typename Storage, typename Fold, typename Element>
 Rounded<Storage> FoldVectors(const Element* x, int64_t count) {
   using Vector = RoundedVector<Storage>;
@@ -104,13 +104,13 @@ Rounded<Storage> FoldVectors(const Element* x, int64_t count) {
   return Fold::Add(rest, Number(lanes[0]));
 }
 
-// The number of elements that are folded by FoldVectors(); more are cut in halves.
+// The largest number of elements that FoldVectors() folds at once. Longer runs are cut in halves.
 template <typename Storage>
 inline constexpr int64_t kStepwiseLeaf = Rounded<Storage>::kIsHalf ? 1600 : 1024;
 
-// Folds `count` elements from the place `first` of a tensor on, whose parts of at most
-// kStepwiseLeaf elements leaf(first, count) folds. It is called for them in order. Where the halves
-// meet, a vector of the tensor begins.
+// Folds `count` elements from index `first` of a tensor on. They are cut into parts of at most
+// kStepwiseLeaf elements, and leaf(first, count) is called for each part in order. The halves meet
+// where a vector of the tensor begins.
 template <typename Storage, typename Fold, typename Leaf>
 Rounded<Storage> FoldHalves(int64_t first, int64_t count, Leaf& leaf) {
   if (count <= kStepwiseLeaf<Storage>) return leaf(first, count);
@@ -121,8 +121,8 @@ Rounded<Storage> FoldHalves(int64_t first, int64_t count, Leaf& leaf) {
   return Fold::Add(low, FoldHalves<Storage, Fold>(split, first + count - split, leaf));
 }
 
-// Folds `count` elements, the first of which has the place `first` in its tensor. `Element` is
-// Storage, or float for numbers that Storage holds exactly.
+// Folds `count` elements, the first of which has index `first` in its tensor. `Element` is Storage,
+// or float for numbers that Storage holds exactly.
 template <typename Storage, typename Fold, typename Element>
 Rounded<Storage> ReduceStepwise(const Element* x, int64_t first, int64_t count) {
   auto leaf = [&](int64_t begin, int64_t some) {

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// out = exp(x - max(x)). Returns the sum; *max is the greatest element. `first` is the place of the
-// row in its tensor; `out` may be `x`.
+// out = exp(x - max(x)). Returns the sum; *max is the greatest element. `first` is the index of the
+// row's first element in its tensor; `out` may be `x`.
 template <typename Storage>
 Rounded<Storage> ExpRowStepwise(const float* x, int64_t first, int64_t count, float* out,
                                 float* max) {

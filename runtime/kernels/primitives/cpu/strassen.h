@@ -6,8 +6,9 @@
 // two panels of weights (fma_micro_kernel.h). Each row is added to a partner in the other block,
 // and each column to one in the other panel. The error of an output is therefore relative to the
 // larger of the two partners: a sum is within a few units in the last place of |row| * |column|,
-// times at most kBalance for each of both. Pairs that differ by more than that, or that hold an
-// infinity or a NaN, are multiplied directly, while the other pairs are not affected.
+// times at most kBalance for the rows and kBalance for the columns. Pairs that differ by more than
+// that, or that hold an infinity or a NaN, are multiplied directly, while the other pairs are not
+// affected.
 //
 // Pure functions. Require AVX-512.
 #pragma once
@@ -23,7 +24,7 @@ namespace tessera::strassen {
 inline constexpr int kBalance = 32;
 // The largest number of rows in a block.
 inline constexpr int64_t kMaxRows = 14;
-// Half the depth must be a multiple of this.
+// Half the depth must be a multiple of this number.
 inline constexpr int64_t kDepthMultiple = 16;
 
 // Plain rows, `step` floats apart.

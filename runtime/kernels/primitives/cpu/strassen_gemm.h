@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-// Returns the number of rows from which on Strassen's algorithm is faster than plain products. For
-// fewer rows, summing the weights takes as long as the eighth of the products that it saves.
+// Returns the smallest number of rows for which Strassen's algorithm is faster than plain products.
+// For fewer rows, summing the weights takes as long as the eighth of the products that it saves.
 int64_t MinStrassenRows(const MachineSpeeds& speeds);
-// The number of panel pairs of a thread from which on it pays that each thread sums all rows.
+// The smallest number of panel pairs per thread for which it pays that each thread sums all rows.
 inline constexpr int64_t kMinStrassenPairs = 4;
 
 // Returns true if Strassen's algorithm can multiply by k x n weights: the depth and the number of

@@ -1,5 +1,5 @@
-// The engine under all elementwise loops of the CPU: cuts operands of any shape into rectangles for
-// typed inner loops (runtime/kernels/primitives/cpu/typed_loop.h), which see strides only.
+// The engine under all elementwise loops of the CPU. It cuts operands of any shape into rectangles
+// for typed inner loops (runtime/kernels/primitives/cpu/typed_loop.h), which know only strides.
 //
 //   RunStridedLoop(std::move(operands), pool, /*cost_per_element=*/0.3, inner_loop);
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// Computes the block. Called by several threads at once for disjoint blocks.
+// Computes one block. Several threads call it at once for disjoint blocks.
 using InnerLoop = absl::FunctionRef<void(const LoopBlock&)>;
 
 // Calls `inner` for blocks that cover all elements, on several threads if that pays; `pool` may be

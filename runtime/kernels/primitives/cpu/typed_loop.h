@@ -1,9 +1,9 @@
-// Inner loops of the strided-loop engine: a scalar function applied to a block of elements, in
+// Inner loops of the strided-loop engine. They apply a scalar function to a block of elements, in
 // forms that the compiler vectorises.
 //
 // Files that instantiate these are compiled with LOOP_COPTS (runtime/kernels/kernel_library.bzl).
-// Everything here is per instruction set: such a file may be compiled once more for a wider one,
-// its tables of loops being chosen at start.
+// Everything here is separate for each instruction set, because such a file may be compiled again
+// for a wider one, and the process chooses between the tables of loops when it starts.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace tessera {
 
-// A loop over a block of operands of certain types.
+// A loop over a block whose operands have fixed types.
 using LoopFn = void (*)(const LoopBlock&);
 
-// Element types that get vectorised forms; the others are rare and make do with one plain loop.
+// True for element types that get vectorised loops. Other types are rare and have one plain loop.
 template <typename T>
 inline constexpr bool kVectorised =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
@@ -29,10 +29,11 @@ T& ElementAt(char* data, int64_t offset) {
   return *reinterpret_cast<T*>(data + offset);
 }
 
-// Scalars are what small models compute with: one element does without the forms below.
+// True for a block of one element, which needs none of the loops below. Small models compute mostly
+// with scalars.
 inline bool IsOneElement(const LoopBlock& b) { return b.columns == 1 && b.rows == 1; }
 
-// z = f(x)
+// The loop of z = f(x).
 template <typename F, typename R, typename X>
 void UnaryLoop(const LoopBlock& b) {
   const F f{};
@@ -62,7 +63,7 @@ void UnaryLoop(const LoopBlock& b) {
   }
 }
 
-// z = f(x, y)
+// The loop of z = f(x, y).
 template <typename F, typename R, typename X, typename Y>
 void BinaryLoop(const LoopBlock& b) {
   const F f{};
@@ -108,7 +109,7 @@ void BinaryLoop(const LoopBlock& b) {
   }
 }
 
-// z = f(w, x, y)
+// The loop of z = f(w, x, y).
 template <typename F, typename R, typename W, typename X, typename Y>
 void TernaryLoop(const LoopBlock& b) {
   const F f{};
@@ -158,9 +159,9 @@ void TernaryLoop(const LoopBlock& b) {
   }
 }
 
-// Elements that a loop of a costly function computes at once. The last ones of a row are computed
-// among as many, so that a value does not depend on where it stands: the vector functions of the C
-// library differ from its scalar ones in the last bits.
+// The number of elements that a loop of a costly function computes at once. The last elements of a
+// row are padded to this number, so that a value does not depend on its position: the vector
+// functions of the C library differ from its scalar ones in the last bits.
 inline constexpr int64_t kVectorElements = 16;
 
 // The body of loops of costly functions of one or two operands. T is float or double, and the type
@@ -178,7 +179,7 @@ template <typename F, int kArgs, typename T>
       }
     }
   };
-  // Arguments are contiguous, or one number for all columns.
+  // True if the arguments are contiguous, or a single number for all columns.
   bool is_direct = b.column_stride[0] == sizeof(T);
   for (int operand = 1; operand <= kArgs; ++operand) {
     const int64_t stride = b.column_stride[operand];
@@ -234,7 +235,7 @@ TESSERA_AVX512 void WideVectorLoop(const LoopBlock& b) {
   ComputeVectors<F, kArgs, T>(b);
 }
 
-// True if Check is true for an element of the operand, whose type is T.
+// Returns true if Check is true for any element of the operand, whose type is T.
 template <typename Check, typename T>
 bool AnyFails(const LoopBlock& b, int operand) {
   const Check fails{};

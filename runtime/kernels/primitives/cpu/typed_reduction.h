@@ -1,4 +1,5 @@
-// Inner loops of the reduction engine, from what a reduction does to single elements.
+// Inner loops of the reduction engine, generated from a functor that defines the reduction of
+// single elements.
 //
 //   struct Sum {
 //     template <typename T> static T Neutral() { return T{0}; }
@@ -31,13 +32,14 @@ using ElementVector [[gnu::vector_size(kLength * sizeof(T))]] = T;
 // T is the type of the accumulators, S that of the elements: T itself, or a narrow form of float.
 template <typename R, typename T, typename S = T>
 struct TypedReduction {
-  // Accumulators side by side, so that additions need not wait for each other.
+  // The number of accumulators for one run, so that additions need not wait for each other.
   static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T);
-  // Runs of fewer elements are added one by one.
+  // Runs with fewer elements are added one by one.
   static constexpr int64_t kShortRun = std::min(2 * kLanes, 64);
-  // Elements after which the lanes are merged: bounds the additions in a row.
+  // The number of elements after which the lanes are merged. It bounds the length of a chain of
+  // additions, and so the rounding error.
   static constexpr int64_t kBlock = 4096;
-  // Rows of at most so many columns are added to accumulators in registers.
+  // Rows of at most this many columns are added to accumulators in registers.
   static constexpr int64_t kFewColumns = 128;
   static constexpr bool kIsVectorised = std::is_arithmetic_v<T>;
   static constexpr bool kHasOrder = std::is_floating_point_v<T> && requires(R r, T x) {
@@ -48,7 +50,8 @@ struct TypedReduction {
   static const T* Typed(const char* data) { return reinterpret_cast<const T*>(data); }
   static const S* Stored(const char* data) { return reinterpret_cast<const S*>(data); }
 
-  // Complex numbers, of which there are no vectors, use none.
+  // A vector of kLength elements. There are no vectors of complex numbers, for which this type is
+  // unused.
   template <int kLength>
   using Vector = ElementVector<std::conditional_t<kIsVectorised, T, char>, kLength>;
 
@@ -96,14 +99,15 @@ struct TypedReduction {
 
   using Lanes = Vector<kLanes / 4>;
 
-  // Accumulators side by side of any elements.
+  // A vector of accumulators for elements of any type.
   struct LaneSums {
     Lanes acc = R::template Neutral<T>() - Lanes{};
     void Add(Lanes values) { acc = R{}.Add(acc, values); }
     void Merge(const LaneSums& other) { acc = R{}.Merge(acc, other.acc); }
   };
-  // Accumulators of numbers, with a sum that is NaN if one of the numbers is. It is NaN for
-  // infinities of both signs, too. An addition takes less time than a test for NaN.
+  // A vector of accumulators for Max and Min, with a sum that becomes NaN if any of the numbers is
+  // NaN. Infinities of both signs make it NaN as well. An addition takes less time than a test for
+  // NaN.
   struct OrderedLaneSums {
     Lanes acc = R::template Neutral<T>() - Lanes{};
     Lanes sum = {};
@@ -117,8 +121,9 @@ struct TypedReduction {
     }
   };
 
-  // Adds elements to four vectors of accumulators, which stand here by name because the compiler
-  // leaves an array of them in memory, and merges these. Requires a multiple of kLanes.
+  // Adds elements to four vectors of accumulators and merges these. The vectors are four variables,
+  // because the compiler would leave an array of them in memory. Requires a multiple of kLanes
+  // elements.
   template <typename Sums>
   static Sums AddLanes(const S* x, int64_t count) {
     constexpr int kLength = kLanes / 4;
@@ -150,8 +155,8 @@ struct TypedReduction {
     }
   }
 
-  // Returns what the elements add up to, a multiple of kLanes: each kLanes-th is added to one
-  // accumulator.
+  // Returns the sum of `count` elements, which must be a multiple of kLanes. Every kLanes-th
+  // element is added to the same accumulator.
   static T AddWhole(const S* x, int64_t count) {
     const R r{};
     const auto merge = [&r](auto a, auto b) { return r.Merge(a, b); };
@@ -230,7 +235,7 @@ struct TypedReduction {
     }
   }
 
-  // Adds the rows to as many of the columns as fill groups of kVectors vectors.
+  // Adds the rows to those columns that fill whole groups of kVectors vectors.
   template <int kVectors, int kBytes>
   static void AddToGroups(T*& acc, const char*& in, int64_t row_stride, int64_t rows,
                           int64_t& columns) {
@@ -259,14 +264,14 @@ struct TypedReduction {
   static void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) {
     T* const a = Typed(acc);
     if constexpr (kIsVectorised && sizeof(T) >= 4) {
-      // Few rows of many columns at a time, so that memory is read in its order.
+      // Rows of many columns are added a few at a time, so that memory is read in its order.
       const int64_t some = columns <= kFewColumns ? rows : 4;
       for (int64_t row = 0; row < rows; row += some) {
         AddToColumns(a, in + row * row_stride, row_stride, std::min(some, rows - row), columns);
       }
       return;
     }
-    // Elements of these types are accumulated in their own.
+    // Other types are not narrow floats, so that their elements are of the accumulators' type.
     const R r{};
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {

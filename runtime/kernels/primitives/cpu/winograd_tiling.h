@@ -35,7 +35,7 @@ struct WinogradTiling {
   // equal and consist of whole row blocks.
   int64_t TilesPerPass(int64_t length, int threads) const;
 
-  // The estimated time on one core.
+  // Returns the estimated time on one core.
   double Nanoseconds(const MachineSpeeds& speeds) const;
 
   const ConvolutionShape& shape;

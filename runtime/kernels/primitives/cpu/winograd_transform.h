@@ -27,8 +27,9 @@ struct Transforms {
   // Transforms one tile back and clamps it. The products are at in[p * point_stride + c]. points[i]
   // is the first channel of output i of the tile (row by row), or null where the tile reaches
   // beyond the output. Returns false and writes nothing if products are infinite or NaN, because an
-  // input of the tile is or overflowed, and the transforms would spread it over all outputs. Only
-  // the first 16 channels are checked, since such an input is a factor of all channels.
+  // input of the tile is infinite or NaN, or a product overflowed: the transforms would spread this
+  // value over all outputs. Only the first 16 channels are checked, since such an input is a factor
+  // of all channels.
   bool (*output)(const float* in, int64_t point_stride, int64_t channels, const Epilogue& epilogue,
                  float* const* points);
 
