@@ -25,12 +25,13 @@ void Loop(float alpha, float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = F()(alpha, values[i]);
 }
 
-// numerator / divisor, for a divisor from 1 on. AMD's processors divide vectors quickly. Others
-// take an estimate and one step of Newton's method, which doubles its 14 bits.
+// Returns numerator / divisor. Requires a divisor of at least 1. AMD's processors divide vectors
+// quickly. For others this takes an estimate of 14 bits and one step of Newton's method, which
+// doubles them.
 template <bool kDivides>
 inline __m512 Quotient(__m512 numerator, __m512 divisor) {
   if constexpr (kDivides) return _mm512_div_ps(numerator, divisor);
-  // The reciprocals of larger divisors are denormal: 0 stands for them. NaN passes through.
+  // The reciprocals of larger divisors would be denormal and are set to 0. NaN passes through.
   const __mmask16 is_normal = _mm512_cmp_ps_mask(divisor, _mm512_set1_ps(0x1p126f), _CMP_NGE_UQ);
   const __m512 estimate = _mm512_rcp14_ps(divisor);
   const __m512 error = _mm512_fnmadd_ps(divisor, estimate, _mm512_set1_ps(1.0f));
@@ -39,10 +40,12 @@ inline __m512 Quotient(__m512 numerator, __m512 divisor) {
 
 constexpr double kLog2e = 1.4426950408889634;
 
-// 1 + exp(-x) within 2 units in the last place; infinite where the exponential is. Takes half the
-// instructions of math::Exp(), because AVX-512 scales by powers of two.
+// Returns 1 + exp(-x) within 2 units in the last place, or infinity where the exponential
+// overflows. It takes half the instructions of math::Exp(), because AVX-512 scales by powers of
+// two.
 inline __m512 OnePlusExpOfMinus(__m512 x) {
-  // Beyond these bounds the sum is 1 or infinite. The second operands are returned if they are NaN.
+  // Beyond these bounds the sum is 1 or infinite. Both instructions return the second operand if it
+  // is NaN.
   const __m512 bounded =
       _mm512_max_ps(_mm512_set1_ps(-104.0f), _mm512_min_ps(_mm512_set1_ps(32.0f), x));
   return _mm512_add_ps(_mm512_set1_ps(1.0f), PowerOfTwo(SplitOf(-kLog2e), bounded));
@@ -58,7 +61,8 @@ template <bool kDivides>
 struct Swish {
   __m512 operator()(__m512 x) const { return Quotient<kDivides>(x, OnePlusExpOfMinus(x)); }
 };
-// x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y)), for y = sqrt(2 / pi) (x + 0.044715 x^3).
+// The approximate GELU, x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y)), for y = sqrt(2 / pi) (x +
+// 0.044715 x^3).
 template <bool kDivides>
 struct GeluTanh {
   __m512 operator()(__m512 x) const {
@@ -69,16 +73,16 @@ struct GeluTanh {
   }
 };
 
-// x erfc(-x / sqrt(2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt(2)) / 2, with the erfc of
-// math::Erfc().
+// The exact GELU, x erfc(-x / sqrt(2)) / 2 = max(x, 0) - |x| erfc(|x| / sqrt(2)) / 2, by the
+// formula of math::Erfc().
 template <bool kDivides>
 struct GeluErf {
   __m512 operator()(__m512 x) const {
-    // The part that is subtracted is 0 for large x, which may be infinite. It is NaN for -infinity.
+    // The subtrahend is 0 for large x, even if x is infinite. It is NaN for -infinity.
     const __m512 least = _mm512_min_ps(x, _mm512_set1_ps(20.0f));
     const __m512 a = _mm512_max_ps(_mm512_sub_ps(_mm512_setzero_ps(), x), least);
     const __m512 square = _mm512_mul_ps(a, a);
-    // Exponentials of larger squares are denormal.
+    // The exponentials of larger squares would be denormal.
     const __mmask16 counts = _mm512_cmp_ps_mask(square, _mm512_set1_ps(174.0f), _CMP_LE_OQ);
     const __m512 power = PowerOfTwo(SplitOf(-0.5 * kLog2e), square, counts);
     const __m512 one = _mm512_set1_ps(1.0f);
@@ -93,7 +97,7 @@ struct GeluErf {
 #pragma GCC unroll 10
     for (int i = 1; i < 11; ++i) p = _mm512_fmadd_ps(p, u, _mm512_set1_ps(kPowers[i]));
     const __m512 erfc = _mm512_mul_ps(_mm512_mul_ps(power, t), p);
-    // The second operand is returned if it is NaN.
+    // The instruction returns its second operand if that is NaN.
     const __m512 positive = _mm512_max_ps(_mm512_setzero_ps(), x);
     return _mm512_fnmadd_ps(_mm512_mul_ps(a, _mm512_set1_ps(0.5f)), erfc, positive);
   }

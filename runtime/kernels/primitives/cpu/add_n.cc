@@ -9,10 +9,11 @@
 namespace tessera {
 namespace {
 
-// Elements summed over all addends before the next ones: they stay in the first-level cache.
+// The number of elements that are summed over all addends at a time, so that the sums stay in the
+// first-level cache.
 constexpr int64_t kChunk = 2048;
 
-// sum = x[0] + x[1] + ..., from the left. `sum` may be x[0].
+// Computes sum = x[0] + x[1] + ... from the left. `sum` may be x[0].
 template <int kAddends, typename T>
 void AddTogether(const T* const (&x)[kAddends], int64_t count, T* sum) {
 #pragma GCC ivdep
@@ -24,7 +25,7 @@ void AddTogether(const T* const (&x)[kAddends], int64_t count, T* sum) {
   }
 }
 
-// Adds kAddends - 1 more addends to `sum`, or, for the first ones, to addends[-1].
+// Adds kAddends - 1 more addends to `sum`. The first call adds them to addends[-1] instead.
 template <int kAddends, typename T>
 void AddNext(const char* const* addends, bool is_first, int64_t offset, int64_t count, T* sum) {
   const T* x[kAddends];
@@ -53,7 +54,7 @@ void AddAll(absl::Span<const char* const> addends, int64_t offset, int64_t count
   }
 }
 
-// sum = x + y, in float and rounded.
+// Computes sum = x + y in float and rounds it.
 void AddTwoNarrow(DType dtype, const char* x, const char* y, int64_t count, char* sum) {
   const LoopFn loop = FindElementwiseLoop("AddV2", dtype);
   LoopBlock block;
@@ -76,8 +77,8 @@ void AddNarrowInOrder(DType dtype, absl::Span<const char* const> addends, int64_
   }
 }
 
-// Adds more than nine addends in TensorFlow's order: to the sum of the first ones, of which there
-// are two to nine, the sums of eight each that follow.
+// Adds more than nine addends in TensorFlow's order: first the sum of the first two to nine
+// addends, then the sum of each further group of eight.
 void AddNarrow(DType dtype, absl::Span<const char* const> addends, int64_t offset, int64_t count,
                char* out) {
   constexpr size_t kGroup = 8;

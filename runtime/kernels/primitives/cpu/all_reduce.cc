@@ -23,7 +23,7 @@ void MergeInto(AllReduce::Merge merge, const T* from, T* to, int64_t count) {
   }
 }
 
-// The members share one result, in host memory.
+// All members get the same result tensor, in host memory.
 absl::Status RunAllReduce(const AllReduce::Options& options,
                           absl::Span<const AllReduce::Member> members,
                           std::vector<Tensor>* results) {

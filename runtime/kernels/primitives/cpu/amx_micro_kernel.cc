@@ -14,20 +14,20 @@
 namespace tessera::gemm {
 namespace {
 
-// Rows of a block.
+// The number of rows in a block.
 constexpr int64_t kRows = 32;
-// Bfloat16 parts of a float.
+// The number of bfloat16 parts of a float.
 constexpr int64_t kParts = 3;
 
-// The bits of 2^62. The products of larger parts could overflow to infinities of both signs where
-// the product of the floats is one infinity; their sum would be NaN.
+// The bits of 2^62. The products of parts of larger numbers could overflow to infinities of both
+// signs, whose sum is NaN, where the product of the floats is a single infinity.
 constexpr uint32_t kTooLarge = (127 + 62) << 23;
 constexpr int64_t kTile = 512;  // elements of a bfloat16 tile: 16 rows of 32
-// Elements of the packed weights of one depth block: two tiles for each part.
+// The number of elements of the packed weights for one depth block: two tiles for each part.
 constexpr int64_t kStep = kParts * 2 * kTile;
 constexpr int64_t kLine = 64;  // bytes of a cache line
 
-// Elements of a panel.
+// Returns the number of elements in a panel.
 int64_t PanelSize(int64_t positions, int64_t depth) { return positions * Blocks(depth) * kStep; }
 
 // Returns the bfloat16 nearest to x, in the upper halves of the lanes. Ties round away from zero.
@@ -86,9 +86,9 @@ inline void LoadWeights(const uint16_t* from) {
   if constexpr (kColumnTiles == 2) _tile_loadd(7, from + kTile, 64);
 }
 
-// The layout of packed rows. For each depth block there are three planes, with the high, middle and
-// low parts of all rows, kBlock elements for each row. Up to kRows more rows may be read than there
-// are.
+// The layout of packed rows. For each depth block there are three planes, which hold the high,
+// middle and low parts of all rows, with kBlock elements for each row. Up to kRows further rows may
+// be read.
 struct Planes {
   explicit Planes(const Rows& rows)
       : data(static_cast<uint16_t*>(rows.data)), size((rows.count + kRows) * kBlock) {}
@@ -102,7 +102,7 @@ struct Planes {
   const int64_t size;
 };
 
-// `sums` is of kRows x kBlock.
+// Computes one block. `sums` has kRows x kBlock elements.
 template <int kRowTiles, int kColumnTiles>
 void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) {
   constexpr auto kMultiply = MultiplyTiles<kRowTiles, kColumnTiles>;
@@ -121,7 +121,7 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
     const uint16_t* rows = planes.at(p.first_block, row);
     const uint16_t* at = weights + (position * Blocks(p.rows.depth) + p.first_block) * kStep;
     for (int64_t block = p.first_block; block < p.end_block; ++block) {
-      // Each product but one shares an operand with the product before it. Small products come
+      // Each product but one shares an operand with the product before it. The small products come
       // first.
       kLoadRows(rows);
       kLoadWeights(at + 4 * kTile);
@@ -158,7 +158,7 @@ bool SplitRows(const float* from, int64_t step, int64_t count, int64_t depth, in
                uint16_t* to) {
   __m512i largest = _mm512_setzero_si512();
   const __mmask16 first = First(depth), second = First(depth - 16);
-  // Selects the upper halves of two vectors, one after the other.
+  // Selects the upper half of each element of two vectors, one vector after the other.
   const __m512i upper =
       _mm512_add_epi16(_mm512_slli_epi16(_mm512_load_si512(kCounting), 1), _mm512_set1_epi16(1));
   for (int64_t i = 0; i < count; ++i) {

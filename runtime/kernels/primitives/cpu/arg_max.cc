@@ -10,13 +10,13 @@
 namespace tessera {
 namespace {
 
-// Halves compare as floats.
+// The type in which elements are compared: float for halves.
 template <typename T>
 using Compared =
     std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
                        T>;
 
-// The index of the greatest (least) of `count` elements, `stride` apart.
+// Returns the index of the greatest (least) of `count` elements, which are `stride` apart.
 template <typename T, bool kMax>
 int64_t FindExtreme(const T* x, int64_t count, int64_t stride) {
   using C = Compared<T>;
@@ -33,8 +33,8 @@ int64_t FindExtreme(const T* x, int64_t count, int64_t stride) {
   return index;
 }
 
-// Finds the index among contiguous numbers, block by block: vectors find a block's extreme, and
-// only a block with a new one is searched.
+// Finds the index among contiguous numbers, block by block. Vector operations find the extreme of a
+// block, and a block is searched only if its extreme is a new one.
 template <typename T, bool kMax>
 int64_t FindInBlocks(const T* x, int64_t count) {
   constexpr int64_t kLanes = 32 / sizeof(T), kBlock = 16 * kLanes;

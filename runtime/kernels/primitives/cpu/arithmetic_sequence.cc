@@ -12,7 +12,7 @@ namespace {
 absl::Status RunArithmeticSequence(KernelContext&, const Tensor& start, const Tensor& step,
                                    Tensor* y) {
   return VisitRealType(y->dtype(), [&]<typename T>() -> absl::Status {
-    // Narrow floats count in float.
+    // The type in which elements are computed: float for narrow floats.
     using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
     const C first = static_cast<C>(start.scalar<T>());
     const C distance = static_cast<C>(step.scalar<T>());
@@ -20,7 +20,7 @@ absl::Status RunArithmeticSequence(KernelContext&, const Tensor& start, const Te
     T* const out = y->data<T>();
     int64_t done = 0;
     if constexpr (sizeof(C) == 4) {
-      // Numbers of steps that fit in 32 bits are converted by vectors.
+      // The conversion of an index is vectorised if the index fits in 32 bits.
       done = std::min<int64_t>(count, INT32_MAX);
       for (int32_t i = 0; i < static_cast<int32_t>(done); ++i) {
         out[i] = static_cast<T>(first + static_cast<C>(i) * distance);

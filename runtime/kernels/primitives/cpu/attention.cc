@@ -1,5 +1,6 @@
-// Attention, computed head by head: the scores of as many queries as fit into the cache, their
-// softmax, and the sum of the values, before the scores of the next queries.
+// Attention, computed head by head. Each head computes the scores of as many queries as fit into
+// the cache, their softmax, and the weighted sum of the values, and only then turns to the next
+// queries.
 #include "runtime/kernels/primitives/attention.h"
 
 #include <algorithm>
@@ -15,16 +16,16 @@
 namespace tessera {
 namespace {
 
-// Scores that stay in a core's cache.
+// The number of scores that stay in the cache of a core.
 constexpr int64_t kCacheFloats = 1 << 15;
-// The number of queries from which on packing the values pays.
+// The smallest number of queries for which packing the values pays.
 constexpr int64_t kMinQueries = 24;
 
 // The working memory of one thread.
 struct Scratch {
   HeadMatrix keys, values;
   float *packed_keys = nullptr, *packed_values = nullptr;
-  float* scores = nullptr;    // of some queries
+  float* scores = nullptr;    // the scores of some queries
   int64_t rows = 0, row = 0;  // the number of queries, and the space for the scores of each
 };
 
@@ -36,8 +37,8 @@ ScoreMask<T> MaskOf(const AttentionMask& mask, int64_t image, int64_t head, int6
           mask.step(3)};
 }
 
-// Replaces the scores of the queries from `query` on by their softmax. The caller sets all of
-// `rows` but the scale and the masks.
+// Replaces the scores of the queries from `query` on by their softmax. The caller sets all members
+// of `rows` except the scale and the masks.
 void Weigh(const AttentionInputs& in, int64_t image, int64_t head, int64_t query, ScoreRows rows) {
   static const auto weigh = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
   absl::InlinedVector<ScoreMask<float>, 2> masks;

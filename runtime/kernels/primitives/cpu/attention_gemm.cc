@@ -9,8 +9,9 @@ namespace {
 
 using simd::kMaxVectors;
 
-// Terms to accumulate in registers before they are added to the sums in memory. A longer run would
-// lose accuracy, and would use more of a panel than fits in the first-level cache.
+// The number of terms to accumulate in registers before they are added to the sums in memory.
+// Longer runs would lose accuracy, and would use more of a panel than fits in the first-level
+// cache.
 constexpr int64_t kDepthBlock = 128;
 
 int64_t Quotient(int64_t count, int64_t divisor) { return (count + divisor - 1) / divisor; }

@@ -1,6 +1,6 @@
 #include "runtime/kernels/primitives/cpu/attention_softmax.h"
 
-// The namespace of this instruction set.
+// The namespace for the instruction set that this file is compiled for.
 #ifdef __AVX512F__
 #define TESSERA_VECTOR_ABI avx512
 #else
@@ -17,7 +17,7 @@ namespace {
 
 static_assert(kScoreLanes % kLanes == 0);
 
-// x = factor * x + mask, for one row.
+// Computes x = factor * x + mask for one row.
 void AddMask(const float* mask, int64_t mask_stride, float factor, int64_t count, float* x) {
   if (mask_stride == 1) {
 #pragma GCC ivdep
@@ -29,7 +29,7 @@ void AddMask(const float* mask, int64_t mask_stride, float factor, int64_t count
   }
 }
 
-// x = keep ? x : masked, for one row.
+// Computes x = keep ? x : masked for one row.
 void Select(const bool* keep, int64_t keep_stride, float masked, int64_t count, float* x) {
   if (keep_stride == 1) {
 #pragma GCC ivdep
@@ -39,12 +39,14 @@ void Select(const bool* keep, int64_t keep_stride, float masked, int64_t count, 
   }
 }
 
-// Returns `a` for lanes of `b` that are NaN.
+// Returns the greater operand in each lane, or `a` where `b` is NaN.
 Vector Greater(Vector a, Vector b) { return b > a ? b : a; }
 
-// Returns the greatest of `count` scores, which are a multiple of the vector's lanes. Ignores NaN.
+// Returns the greatest of `count` scores, where `count` is a multiple of the vector's lanes.
+// Ignores NaN.
 float Greatest(const float* x, int64_t count) {
-  // Several at a time, because each comparison waits for the last one with the same vector.
+  // The number of vectors of maxima. Each comparison waits for the previous one with the same
+  // vector.
   constexpr int64_t kVectors = 4;
   Vector greatest[kVectors];
 #pragma GCC unroll 4
@@ -61,17 +63,19 @@ float Greatest(const float* x, int64_t count) {
                      Greater)[0];
 }
 
-// The smallest positive factor of scores that their exponentials take in.
+// The smallest factor of the scores that ExpOfScores() takes.
 constexpr float kMinFactor = 1e-30f;
 
-// x = exp(factor * (x - bound)), where no x exceeds the bound, for a factor from kMinFactor on.
-// Returns the sums of lanes; a NaN passes through. `count` is a multiple of the vector's lanes.
+// Computes x = exp(factor * (x - bound)), and returns the sum of each lane. Requires that no x
+// exceeds the bound, that the factor is at least kMinFactor, and that `count` is a multiple of the
+// vector's lanes. NaN passes through.
 Vector ExpOfScores(float factor, float bound, int64_t count, float* x) {
   Vector sums{};
 #ifdef __AVX512F__
   constexpr double kLog2e = 1.4426950408889634;
   const SplitFactor exponent = SplitOf(factor * kLog2e);
-  // Smaller exponentials are 0, as those of -inf are. They would be denormal, and so slow.
+  // Smaller exponentials become 0, as that of -infinity does. They would be denormal, and slow to
+  // compute.
   const __m512 least = _mm512_set1_ps(-126.0f / static_cast<float>(factor * kLog2e));
   for (int64_t i = 0; i < count; i += kLanes) {
     const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(bound));
@@ -92,9 +96,9 @@ Vector ExpOfScores(float factor, float bound, int64_t count, float* x) {
   return sums;
 }
 
-// x = softmax(factor * x). `count` is a multiple of the vector's lanes.
+// Computes x = softmax(factor * x). `count` is a multiple of the vector's lanes.
 void Softmax(float factor, int64_t count, float* x) {
-  const float bound = Greatest(x, count);  // a NaN makes the sum below one
+  const float bound = Greatest(x, count);  // ignores a NaN, which makes the sum below NaN
   const Vector sums = ExpOfScores(factor, bound, count, x);
   const Vector shares = 1.0f / SumOfLanes(sums);
   for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * shares, x + i);
@@ -108,7 +112,7 @@ void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
     AddMask(mask.first + row * mask.row_stride, mask.step, factor, s.count, x);
     factor = 1;
   }
-  // The exponentials take a positive factor in, unless a masked score is to come after it.
+  // The exponentials can apply a positive factor, unless masked scores replace the scaled ones.
   if (factor != 1 && (!(factor >= kMinFactor) || s.keep.first != nullptr)) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < s.count; ++i) x[i] *= factor;

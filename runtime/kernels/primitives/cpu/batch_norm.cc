@@ -27,7 +27,7 @@ absl::Status Write(const Vector& from, Tensor* to) {
   });
 }
 
-// Mean and uncorrected variance of each channel, in two passes.
+// Computes the mean and the uncorrected variance of each channel in two passes.
 template <typename T>
 void Moments(KernelContext& ctx, const T* in, const ChannelShape& shape, Vector* mean,
              Vector* variance) {
@@ -47,8 +47,8 @@ void Moments(KernelContext& ctx, const T* in, const ChannelShape& shape, Vector*
   }
 }
 
-// Calls visit(i, c) for each element i and its channel c. What it writes for one element must not
-// be what it reads for another.
+// Calls visit(i, c) for each element i and its channel c. It must not read for one element what it
+// writes for another.
 template <typename Visit>
 void ForEachElement(KernelContext& ctx, const ChannelShape& shape, const Visit& visit) {
   const int64_t channels = shape.channels, inner = shape.inner;
@@ -68,7 +68,7 @@ void ForEachElement(KernelContext& ctx, const ChannelShape& shape, const Visit& 
   });
 }
 
-// out = in * factor + shift of each channel.
+// Computes out = in * factor + shift, with a factor and a shift for each channel.
 template <typename T>
 void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vector& factors,
            const Vector& shifts, T* out) {
@@ -78,8 +78,8 @@ void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vec
                  });
 }
 
-// Writes the outputs of statistics. `mean` and `variance` normalised x; the old ones are the
-// estimates that came in.
+// Writes the statistics that are outputs. `mean` and `variance` are those that normalised x; the
+// old ones are the moving estimates among the inputs.
 absl::Status WriteStatistics(const BatchNorm::Operands& operands, const Vector& mean,
                              const Vector& variance, const Vector& old_mean,
                              const Vector& old_variance) {
@@ -87,7 +87,7 @@ absl::Status WriteStatistics(const BatchNorm::Operands& operands, const Vector& 
   const float factor = operands.average_factor;
   Vector out_mean = mean, out_variance = variance;
   for (size_t c = 0; c < mean.size(); ++c) {
-    // Without elements there are no statistics, and the estimates that came in are not passed on.
+    // Without elements there are no statistics, and the moving averages become NaN.
     if (count == 0) out_mean[c] = out_variance[c] = std::nanf("");
     if (!operands.is_training) continue;
     if (count > 1) out_variance[c] *= static_cast<float>(count) / static_cast<float>(count - 1);
@@ -131,8 +131,9 @@ absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operand
 }
 REGISTER_PRIMITIVE(BatchNorm, kCpu, RunBatchNorm);
 
-// With n = (x - mean) / sqrt(variance + epsilon): dx = scale / sqrt(variance + epsilon) * (dy -
-// average(dy) - n * average(dy * n)); the averages are 0 where the moments do not depend on x.
+// With n = (x - mean) / sqrt(variance + epsilon), the gradient is dx = scale / sqrt(variance +
+// epsilon) * (dy - average(dy) - n * average(dy * n)). The averages are 0 where the moments do not
+// depend on x.
 template <typename T>
 void Gradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
   const ChannelShape& shape = operands.shape;
@@ -141,7 +142,7 @@ void Gradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
   const T* const x = operands.x.data<T>();
   T* const dx = operands.dx->data<T>();
   const float* const mean = operands.mean.data<float>();
-  // Sums of dy and of dy * (x - mean).
+  // The sums of dy and of dy * (x - mean) for each channel.
   const std::vector<double> sums = SumChannels<2>(ctx, shape, [dy, x, mean](int64_t i, int64_t c) {
     const double d = static_cast<double>(dy[i]);
     return std::array{d, d * (static_cast<double>(x[i]) - static_cast<double>(mean[c]))};

@@ -10,21 +10,21 @@
 namespace tessera {
 namespace {
 
-// Counts values that are many more than the bins, in four tables by turns, so that counting one
-// value need not wait for the same one before it. Parts of the values have tables of their own.
-// Returns whether a value has no bin.
+// Counts values if there are many more of them than bins. Four tables are used in turn, so that
+// counting a value need not wait until an equal value before it is counted. Each chunk of the
+// values has tables of its own. Returns true if a value is negative.
 template <typename Index, typename T>
 bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_t size, T* bins) {
   constexpr int64_t kTables = 4;
   const int64_t threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
   const int64_t part = std::clamp(count / threads, std::min(count, 64 * (size + 1)), count);
   const int64_t parts = (count + part - 1) / part;
-  // The last bin of a table counts the values that are left out.
+  // The last bin of a table counts the values that have no bin.
   const int64_t stride = size + 1;
   std::vector<int64_t> tables(parts * kTables * stride);
   const double cost = 0.5 * static_cast<double>(part);
   ctx.ParallelFor(parts, cost, [&](int64_t first_part, int64_t end_part) {
-    // A negative value, taken as an unsigned number, is above all others.
+    // A negative value, taken as unsigned, exceeds all others.
     const auto bin = [values, size](int64_t i) {
       return std::min(static_cast<uint64_t>(int64_t{values[i]}), static_cast<uint64_t>(size));
     };
@@ -46,7 +46,7 @@ bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
   return tables[size] > 0;
 }
 
-// Counts one row of values. `weights` may be null. Returns whether a value has no bin.
+// Counts one row of values. `weights` may be null. Returns true if a value is negative.
 template <typename Index, typename T>
 bool Count(KernelContext& ctx, const Index* values, const T* weights, int64_t count, int64_t size,
            bool binary, T* bins) {

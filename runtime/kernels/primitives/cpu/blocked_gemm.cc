@@ -17,10 +17,10 @@ namespace {
 
 using gemm::MicroKernel;
 
-// The part of a core's second-level cache that rows or weights may take.
+// The bytes of a core's second-level cache that rows or weights may take.
 constexpr int64_t kCacheBytes = 1 << 20;
-// Depth blocks per pass when threads share the panels. The sums wait in the output meanwhile, which
-// leaves more of the cache to rows.
+// The number of depth blocks per pass when threads share the panels. Between passes the sums are
+// kept in the output, which leaves more of the cache to the rows.
 constexpr int64_t kDepthBlocksPerPass = 32;
 
 // Returns true if threads share the columns. Weights that exceed the cache are then read once for
@@ -34,7 +34,7 @@ double FlopsPerNanosecond(const MicroKernel& kernel) {
   return &kernel == &gemm::FmaMicroKernel() ? speeds.fma_flops : speeds.amx_flops;
 }
 
-// Returns the epilogue with any activation.
+// Returns the epilogue, with its activation whether or not that is a clamp.
 Epilogue FullEpilogue(const PostOps& post_ops, const float* bias) {
   Epilogue epilogue = ClampEpilogue(post_ops, bias);
   epilogue.activate = ActivationLoopOf(post_ops.activation);

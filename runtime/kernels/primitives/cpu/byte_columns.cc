@@ -26,7 +26,7 @@ bool ByteColumns::FillGroup(const ResampleTaps& columns, int64_t width, int64_t 
   const int64_t last = columns.size() * channels - 1;
   std::array<int64_t, kGroup> first, second;
   for (int i = 0; i < kGroup; ++i) {
-    const int64_t number = std::min(begin + i, last);  // the last float again behind the end
+    const int64_t number = std::min(begin + i, last);  // repeats the last float at the end
     const int64_t column = number / channels, channel = number % channels;
     first[i] = columns.index[2 * column] * channels + channel;
     second[i] = columns.index[2 * column + 1] * channels + channel;

@@ -11,13 +11,13 @@ namespace {
 
 constexpr DTypeSet kReals = (kReal | kBool) & ~kNarrowFloat;
 
-// loops[from][to] for real numbers and bool. Narrow floats are converted to and from float around
-// these, complex numbers are pairs of reals.
+// The loops[from][to] for real numbers and bool. Narrow floats are converted to float before and
+// from float after them. Complex numbers are converted as pairs of real ones.
 using LoopTable = std::array<std::array<LoopFn, kNumDTypes>, kNumDTypes>;
 constexpr LoopTable kLoops = [] {
   LoopTable loops{};
   ForEachType<kReals>([&loops]<typename From>(TypeTag<From>) {
-    // A bool is a byte of 0 or 1; loops over bytes vectorise.
+    // A bool is read as a byte of 0 or 1, because loops over bytes vectorise.
     using Read = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
     ForEachType<kReals>([&loops]<typename To>(TypeTag<To>) {
       loops[static_cast<int>(DTypeOf<From>)][static_cast<int>(DTypeOf<To>)] =
@@ -37,7 +37,7 @@ LoopFn FindLoop(DType from, DType to) {
   return kLoops[static_cast<int>(Widened(RealPart(from)))][static_cast<int>(Widened(RealPart(to)))];
 }
 
-// Converts contiguous floats to a narrow type or back. Returns false if the block is none of that.
+// Converts contiguous floats to a narrow type or back. Returns false for any other block.
 bool ConvertNarrow(DType from_type, DType to_type, const LoopBlock& block) {
   const bool widens = IsNarrowFloat(from_type) && to_type == DType::kFloat;
   const bool narrows = from_type == DType::kFloat && IsNarrowFloat(to_type);

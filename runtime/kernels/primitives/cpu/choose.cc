@@ -12,7 +12,7 @@ namespace {
 
 LoopFn FindLoop(DType dtype) {
   return VisitStorageType(dtype, []<typename T>() {
-    // Signed integers have vectorised loops.
+    // Unsigned integers use the loops of signed ones, which are vectorised.
     if constexpr (std::is_same_v<T, uint32_t>) return ChooseLoop<int32_t>();
     if constexpr (std::is_same_v<T, uint64_t>) return ChooseLoop<int64_t>();
     return ChooseLoop<T>();

@@ -35,7 +35,7 @@ using dnnl::memory;
 
 memory::desc OfFloat(memory::desc layout) { return layout; }
 
-// `of_type` gives the layout of the same elements in the type that is to be multiplied.
+// `of_type` converts a layout to the element type of the product.
 std::shared_ptr<const onednn::Product> MakeProduct(const ConvolutionShape& shape,
                                                    const PostOps& post_ops,
                                                    memory::desc (*of_type)(memory::desc)) {
@@ -62,8 +62,9 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const Convolut
                        [&] { return MakeProduct(shape, post_ops, OfFloat); });
 }
 
-// Post-ops of which a loop over the output computes the activation. Activations that take an
-// exponential are faster so than in oneDNN's primitives, and Winograd's algorithm has clamps alone.
+// Post-ops without an activation that a loop over the output computes afterwards. This is faster
+// for activations with an exponential than oneDNN's primitives are, and Winograd's algorithm
+// applies only clamps.
 struct SplitPostOps {
   explicit SplitPostOps(const PostOps& post_ops) : product(post_ops) {
     const bool is_cheap =
@@ -74,7 +75,7 @@ struct SplitPostOps {
   }
 
   PostOps product;
-  ActivationLoop activate = nullptr;  // null: there is nothing left to do
+  ActivationLoop activate = nullptr;  // null: no activation is left
 };
 
 // Returns the number of elements of the output.
@@ -91,12 +92,12 @@ struct OneDnnConvolution {
     std::shared_ptr<const onednn::Product> product;
   };
   std::vector<Chunk> chunks;
-  double nanoseconds = 0;             // for a chunk
-  ActivationLoop activate = nullptr;  // passes over the output of each chunk unless null
+  double nanoseconds = 0;             // the time of one chunk
+  ActivationLoop activate = nullptr;  // applied to the output of each chunk unless null
   float alpha = 0;
 };
 
-// `threads`: see NumPoolThreads().
+// Splits the convolution for `threads` threads, as NumPoolThreads() counts them.
 absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
                                                  const PostOps& post_ops, int threads) {
   const MachineSpeeds& speeds = SpeedsForCpu();
@@ -105,8 +106,8 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   const SplitPostOps split(post_ops);
   int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
   if (split.activate != nullptr) {
-    // The output of a chunk is in the second-level cache still when its activations are computed.
-    // A plan holds the shape of each chunk, so that large batches have larger chunks.
+    // A chunk is so small that its output is still in the second-level cache when its activations
+    // are computed. A plan holds the shape of each chunk, so that large batches have larger chunks.
     constexpr int64_t kMaxChunks = 256;
     const int64_t bytes = OutputSize(shape) * static_cast<int64_t>(sizeof(float));
     count = std::max(count, std::min(bytes / (speeds.cache_bytes / 4), kMaxChunks));
@@ -120,7 +121,7 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   return result;
 }
 
-// The operands and the output of a convolution. `packed` is not null.
+// The operands and the output of a convolution whose filter is packed. `packed` is not null.
 struct Operands {
   const float* input;
   const ScaledWeights& filter;
@@ -156,7 +157,7 @@ absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
 
 // ---- float, by the algorithm that the planner chooses ----
 
-// How to compute convolutions of one shape.
+// A plan to compute convolutions of one shape.
 struct ConvolutionPlan {
   bool IsFor(const ConvolutionShape& other, const PostOps& other_post_ops,
              bool other_has_constant_filter, int other_threads) const {
@@ -180,8 +181,8 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
                        .post_ops = post_ops,
                        .has_constant_filter = has_constant_filter,
                        .threads = threads};
-  // Winograd's errors are small next to the largest sum, but not next to what a sigmoid makes of
-  // it.
+  // The errors of Winograd's algorithm are small compared to the largest sum, but not compared to
+  // the sigmoid of this sum.
   const bool saturates =
       post_ops.activation == Activation::kSigmoid || post_ops.activation == Activation::kTanh;
   const Activation activation =
@@ -199,7 +200,8 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
   return plan;
 }
 
-// The filter in its own layout. A scaled one is a copy that `o.packed` keeps.
+// Returns the filter in its own layout. If it has a scale, the result is a copy that `o.packed`
+// keeps.
 absl::StatusOr<Tensor> ScaledFilter(KernelContext& ctx, const Operands& o) {
   if (o.filter.scale == nullptr) return o.filter.values;
   const auto copy = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
@@ -293,14 +295,14 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(
                        [&] { return MakeProduct(shape, post_ops, OfBfloat16); });
 }
 
-// The products of one type of elements, by oneDNN.
+// The layouts and products that oneDNN uses for one element type.
 struct ElementProducts {
   memory::desc (*of_type)(memory::desc);
   absl::StatusOr<std::shared_ptr<const onednn::Product>> (*product_for)(const ConvolutionShape&,
                                                                         const PostOps&);
 };
 
-// A convolution whose filter is brought into oneDNN's layout each time. Elements have type T.
+// A convolution whose filter is reordered into oneDNN's layout in each run. Elements have type T.
 template <typename T>
 absl::Status ConvolveAndReorder(KernelContext& ctx, const ConvolutionShape& shape,
                                 const PostOps& post_ops, const ElementProducts& products,
@@ -387,7 +389,7 @@ absl::Status ConvolveWidened(KernelContext& ctx, const Tensor& input, const Tens
                              Tensor* output, Convolve convolve) {
   Allocator* const allocator = ctx.host_allocator();
   ASSIGN_OR_RETURN(const Tensor wide_input, WidenToFloat(input, allocator));
-  ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
+  ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // holds the addend
   Tensor wide_bias;
   if (bias != nullptr) {
     ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
@@ -412,7 +414,7 @@ absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
       });
 }
 
-// Convolve(), with plans that are kept unless `plans` is null.
+// Does what Convolve() does. The plans are kept unless `plans` is null.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output, Numerics numerics,
@@ -455,7 +457,8 @@ class CpuConvolution final : public Convolution {
   CpuConvolution(const KernelBuild& build, int filter_input)
       : numerics_(build.numerics()), filter_(build, filter_input) {}
 
-  // Converts a filter whose convolutions are computed in float, which is packed from then on.
+  // Converts a constant filter whose convolutions are computed in float. Runs then pack the
+  // converted filter.
   absl::Status Prepare(const PrepareContext& /*context*/, int /*out_dims*/) override {
     const Tensor* const filter = filter_.constant();
     if (filter == nullptr || filter->num_elements() == 0 || !IsWidened(filter->dtype()) ||

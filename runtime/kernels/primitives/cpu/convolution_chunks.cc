@@ -12,7 +12,7 @@ int64_t Product(const SpatialDims& dims, size_t begin = 0) {
   return product;
 }
 
-// Returns the same convolution over one column of a single image, which all points can form.
+// Returns the same pointwise convolution over a single image of one column, which holds all points.
 ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
   ConvolutionShape column = AsPoints(shape);
   if (column.batch == shape.batch) return shape;
@@ -29,16 +29,16 @@ ConvolutionChunk Images(const ConvolutionShape& whole, int64_t begin, int64_t en
   return chunk;
 }
 
-// The spatial dimension that is cut: the first one with more than one point. The image of a series
-// has a single row, whose points are cut.
+// Returns the spatial dimension that is cut: the first one with more than one point. The image of a
+// series has a single row, whose points are cut.
 size_t CutDim(const ConvolutionShape& shape) {
   size_t dim = 0;
   while (dim + 1 < shape.input.size() && shape.input[dim] == 1 && shape.output[dim] == 1) ++dim;
   return dim;
 }
 
-// The rows [begin, end) of one image's output, which are its points along dimension `dim`. With
-// channels last they are contiguous, and so are the input rows that they need.
+// Returns the chunk for the output rows [begin, end) of one image. Rows are counted along dimension
+// `dim`. With channels last they are contiguous, and so are the input rows that they need.
 ConvolutionChunk Rows(const ConvolutionShape& whole, size_t dim, int64_t image, int64_t begin,
                       int64_t end) {
   ConvolutionChunk chunk = Images(whole, image, image + 1);
@@ -56,7 +56,8 @@ ConvolutionChunk Rows(const ConvolutionShape& whole, size_t dim, int64_t image, 
   return chunk;
 }
 
-// The rows [begin, end) of one image's input, and all output rows that read any of them.
+// Returns the chunk for the input rows [begin, end) of one image, with all output rows that read
+// any of them.
 ConvolutionChunk InputRows(const ConvolutionShape& whole, size_t dim, int64_t image, int64_t begin,
                            int64_t end) {
   ConvolutionChunk chunk = Images(whole, image, image + 1);
@@ -74,8 +75,8 @@ ConvolutionChunk InputRows(const ConvolutionShape& whole, size_t dim, int64_t im
   return chunk;
 }
 
-// False for a chunk that reads only padding, or whose input is not read: it is not a valid
-// convolution.
+// Returns false for a chunk that reads only padding, or whose input is not read. Such a chunk is
+// not a valid convolution.
 bool IsConvolution(const ConvolutionShape& shape, size_t dim) {
   return shape.input[dim] > 0 && shape.output[dim] > 0 && shape.pad_before[dim] >= 0 &&
          shape.pad_after[dim] >= 0;

@@ -31,7 +31,7 @@ struct GradientPrimitive {
   struct Argument {
     int id = 0;
     memory::desc outer, inner;
-    dnnl::reorder reorder;  // from the one to the other; empty if they are the same
+    dnnl::reorder reorder;  // from one layout to the other; empty if both are the same
   } sources[2], destination;
 };
 
@@ -68,7 +68,8 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
       return Description({algorithm, from, any(filter), to, strides, dilations, before, after},
                          attr, onednn::Engine(), forward(from, to));
     };
-    // Generated code is as fast on the caller's layouts, which spares copies; other code is not.
+    // Code that oneDNN generates is as fast on the caller's layouts, which need no copies. Other
+    // implementations are slower on them.
     Description desc = describe(data, result);
     if (!absl::StartsWith(desc.impl_info_str(), "jit")) desc = describe(any(data), any(result));
     made->primitive = dnnl::convolution_backward_data(desc);
@@ -105,13 +106,14 @@ absl::Status FailedGradient(const dnnl::error& error) {
       absl::StrCat("oneDNN failed in a convolution's gradient: ", error.what()));
 }
 
-// A filter in the layout that oneDNN prefers. Without a value if that is the caller's.
+// A filter in the layout that oneDNN prefers. It has no value if the caller's layout is preferred.
 struct InnerFilter {
   memory::desc layout;
   Tensor storage;
 };
 
-// Reorders the filter for chunks whose primitive wants it as that of `shape` does.
+// Reorders the filter as the primitive for `shape` wants it. Chunks with the same layout share the
+// result.
 absl::StatusOr<InnerFilter> ReorderFilter(KernelContext& ctx, const ConvolutionShape& shape,
                                           const float* filter) {
   ASSIGN_OR_RETURN(const auto primitive, PrimitiveFor(shape, Gradient::kInput));
@@ -132,8 +134,9 @@ absl::StatusOr<InnerFilter> ReorderFilter(KernelContext& ctx, const ConvolutionS
   return result;
 }
 
-// Runs on the calling thread alone. `first`, `second` and `output` point to the first elements of
-// the chunk `shape`. `inner_filter` may be null, or hold what `second` points to.
+// Computes the chunk `shape` on the calling thread alone. `first`, `second` and `output` point to
+// its first elements. `inner_filter` may be null; otherwise it holds the filter at `second`,
+// reordered.
 absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
                       const float* first, const float* second, const InnerFilter* inner_filter,
                       float* output) {
@@ -207,7 +210,7 @@ absl::Status BackwardFilterFloat(KernelContext& ctx, const ConvolutionShape& sha
                                  const float* input, const float* gradient, Tensor* output) {
   const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, NumChunks(ctx, shape));
   const int64_t num_chunks = static_cast<int64_t>(chunks.size()), size = output->num_elements();
-  // Each chunk has sums of its own; those of the first chunk are the output.
+  // Each chunk has sums of its own. The first chunk writes its sums to the output.
   ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {num_chunks - 1, size}));
   float* const to = output->data<float>();
   RETURN_IF_ERROR(ForEachChunk(ctx, num_chunks, NanosecondsOf(shape) / num_chunks, [&](int64_t i) {
@@ -225,7 +228,7 @@ absl::Status BackwardFilterFloat(KernelContext& ctx, const ConvolutionShape& sha
   return absl::OkStatus();
 }
 
-// Sizes that the plain loops share.
+// The sizes and strides that the plain loops share.
 struct Loop {
   explicit Loop(const ConvolutionShape& s)
       : in(StridesOf(s, s.in_channels, s.input)),

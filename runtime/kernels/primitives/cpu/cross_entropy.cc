@@ -31,7 +31,8 @@ absl::Status ComputeWide(KernelContext& ctx, const Tensor& logits, Tensor* loss,
   return absl::OkStatus();
 }
 
-// A row of logits and that of its gradient. `first` is the place of the row in its tensor.
+// A row of logits and the row of their gradient. `first` is the index of its first element in the
+// tensor.
 template <typename T>
 struct LogitRow {
   const T* x;
@@ -40,8 +41,8 @@ struct LogitRow {
   T* gradient;
 };
 
-// Rows of float and double. Both functions return the loss of one row and set its gradient. Dense()
-// gets scratch memory of an element for each class, which these rows leave alone.
+// The loops for rows of float and double. Both functions return the loss of one row and set its
+// gradient. Dense() gets scratch memory of one element for each class, which is not used here.
 template <typename T>
 struct PlainRow {
   using Value = T;
@@ -68,8 +69,8 @@ struct PlainRow {
   }
 };
 
-// Rows of half or bfloat16, whose numbers are held as floats. Each step is rounded to Storage, and
-// sums have the order of Eigen's, as in TensorFlow.
+// The loops for rows of half or bfloat16, whose numbers are held as floats. Each step is rounded to
+// Storage, and elements are added in Eigen's order, as in TensorFlow.
 template <typename Storage>
 struct StepwiseRow {
   using Value = float;
@@ -141,7 +142,7 @@ absl::Status RunCrossEntropy(KernelContext& ctx, const Tensor& logits, MatrixStr
                              const Tensor& labels, MatrixStrides label_strides, Tensor* loss,
                              Tensor* gradient) {
   Tensor weights = labels;
-  Tensor terms = *gradient;  // which only rows of narrow floats use, that get their own
+  Tensor terms = *gradient;  // only narrow floats use it; they get scratch memory
   if (IsNarrowFloat(labels.dtype())) {
     ASSIGN_OR_RETURN(weights, WidenToFloat(labels, ctx.host_allocator()));
     ASSIGN_OR_RETURN(terms, ctx.AllocateTemp(DType::kFloat, gradient->shape()));

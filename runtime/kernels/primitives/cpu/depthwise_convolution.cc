@@ -18,17 +18,17 @@ class DepthwiseImages {
       : s_(shape), epilogue_(epilogue), input_(input), filter_(filter), output_(output) {
     const int64_t image_bytes = s_.input[0] * in_size() * kFloat;
     prefetches_ = image_bytes > SpeedsForCpu().cache_bytes / 2;
-    // The rows under the filter stay in the first-level cache until the next row has read them, for
-    // as many channels as fit.
+    // The cache size for which the number of channels is chosen, so that the rows under the filter
+    // stay in the first-level cache until the next output row has read them.
     constexpr int64_t kCacheBytes = 24 << 10, kMinVectors = 2;
     const int64_t vector_bytes = s_.filter[0] * s_.input[1] * kDepthwiseLanes * kFloat;
     channels_of_block_ = std::max(kMinVectors, kCacheBytes / vector_bytes) * kDepthwiseLanes;
   }
 
-  int64_t out_size() const { return s_.output[1] * s_.in_channels; }  // of a row
+  int64_t out_size() const { return s_.output[1] * s_.in_channels; }  // of an output row
 
-  // Returns how many output rows stay in the second-level cache until their activations are
-  // computed.
+  // Returns the number of output rows that stay in the second-level cache until their activations
+  // are computed.
   int64_t RowsOfBlock() const {
     const int64_t bytes = out_size() * kFloat;
     return std::max<int64_t>(1, SpeedsForCpu().cache_bytes / 4 / bytes);
@@ -75,7 +75,7 @@ class DepthwiseImages {
   const float* const input_;
   const float* const filter_;
   float* const output_;
-  bool prefetches_;  // the next rows
+  bool prefetches_;  // tells whether the next rows are prefetched
   int64_t channels_of_block_;
 };
 

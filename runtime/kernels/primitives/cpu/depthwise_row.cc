@@ -8,11 +8,12 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kLanes = kDepthwiseLanes;
-// Outputs whose sums are held in registers: enough that additions need not wait for each other.
+// The number of outputs whose sums are held in registers. There are enough of them that additions
+// need not wait for each other.
 constexpr int kOutputs = 8;
 
-// Applies the epilogue to the lanes of `mask` of the sum for the channels from `channel` on, and
-// stores them.
+// Applies the epilogue to the sums of the channels from `channel` on, and stores the lanes in
+// `mask`.
 inline void Finish(const Epilogue& epilogue, __m512 sum, __mmask16 mask, int64_t channel,
                    float* to) {
   if (epilogue.bias != nullptr) {
@@ -25,8 +26,8 @@ inline void Finish(const Epilogue& epilogue, __m512 sum, __mmask16 mask, int64_t
   _mm512_mask_storeu_ps(to, mask, sum);
 }
 
-// Computes kCount outputs from `first` on, of one vector of channels. Each point is read once for
-// each row of the filter. kIsEdge: some of the points may lie outside of the row.
+// Computes kCount outputs from `first` on, for one vector of channels. Each point is read once for
+// each row of the filter. With kIsEdge some of the points may lie outside the row.
 template <int kWidth, int kStride, int kCount, bool kIsEdge>
 __attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, int64_t channel,
                                                     int64_t first) {
@@ -80,7 +81,7 @@ void ConvolveVectors(const DepthwiseRow& d, int64_t first) {
   }
 }
 
-// Computes the last channels, which are fewer than a vector.
+// Computes the last channels, which do not fill a vector.
 void ConvolveLast(const DepthwiseRow& d, int64_t channel) {
   const __mmask16 mask = static_cast<__mmask16>((1u << (d.channels - channel)) - 1);
   for (int64_t i = 0; i < d.outputs; ++i) {
@@ -107,7 +108,7 @@ void ConvolveRow(const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) 
       ConvolveVectors<kWidth, kStride, kCounts + 1, false>...};
   static constexpr VectorsFunction kEdge[] = {
       ConvolveVectors<kWidth, kStride, kCounts + 1, true>...};
-  // Blocks of about the same size.
+  // The number of blocks, which have about the same size.
   int64_t blocks = (d.outputs + kOutputs - 1) / kOutputs;
   for (int64_t first = 0; first < d.outputs; --blocks) {
     const int64_t count = (d.outputs - first + blocks - 1) / blocks;

@@ -44,7 +44,7 @@ Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, co
   return best;
 }
 
-// All channels of one output point, as FindMaximum() finds them.
+// Computes all channels of one output point. The result of each is that of FindMaximum().
 template <typename T>
 void DilatePoint(const DilationAxis& rows, const DilationAxis& columns, const Tensor& x,
                  const Tensor& filter, const Shape& output, int64_t point, T* out) {

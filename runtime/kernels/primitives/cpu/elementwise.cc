@@ -16,21 +16,21 @@
 namespace tessera {
 namespace {
 
-// The registered ops, by name. Written before main alone.
+// The registered ops, by name. They are written only before main().
 absl::flat_hash_map<absl::string_view, const CpuElementwiseOp*>& Ops() {
   static auto* const ops = new absl::flat_hash_map<absl::string_view, const CpuElementwiseOp*>;
   return *ops;
 }
 
-// The registered ops of narrow floats alone, which stand for those above. Written before main
-// alone.
+// The ops that are registered for a single narrow float, which replace those above. They are
+// written only before main().
 using NarrowKey = std::pair<absl::string_view, DType>;
 absl::flat_hash_map<NarrowKey, const CpuElementwiseOp*>& NarrowOps() {
   static auto* const ops = new absl::flat_hash_map<NarrowKey, const CpuElementwiseOp*>;
   return *ops;
 }
 
-// Null if there is none.
+// Returns the op that is registered for a name and a dtype, or null if there is none.
 const CpuElementwiseOp* FindOp(absl::string_view name, DType dtype) {
   const auto narrow = NarrowOps().find(NarrowKey(name, dtype));
   if (narrow != NarrowOps().end()) return narrow->second;
@@ -43,7 +43,7 @@ LoopFn LoopFor(const CpuElementwiseOp& op, DType dtype) {
   return (*(is_wide ? op.wide_loops : op.loops))[OperandIndex(dtype)];
 }
 
-// Loops below this many nanoseconds do not look for other threads at all.
+// Loops that take less than this many nanoseconds run on the calling thread.
 constexpr double kSingleThreadCost = 10000;
 
 class CpuElementwise final : public Elementwise {
@@ -58,7 +58,7 @@ class CpuElementwise final : public Elementwise {
         max_inline_(static_cast<int64_t>(kSingleThreadCost / op.op->cost)) {
     std::fill_n(dtypes_, kMaxOperands, options.dtype);
     dtypes_[0] = op.op->ResultOf(options.dtype);
-    // The attribute has the type that the loop computes with.
+    // The attribute is stored in the type that the loop computes with.
     if (options.dtype == DType::kDouble) {
       const double wide = options.attr;
       std::memcpy(attr_, &wide, sizeof(wide));
@@ -104,7 +104,8 @@ class CpuElementwise final : public Elementwise {
     return TryBlock(block) ? absl::OkStatus() : CheckError();
   }
 
-  // Computes nothing and returns false if the check fails.
+  // Computes the block and returns true, or returns false before computing anything if the check
+  // fails.
   bool TryBlock(const LoopBlock& block) const {
     if (check_ != nullptr && check_(block, op_.op->arity)) return false;
     if (as_float_) {
@@ -123,8 +124,8 @@ class CpuElementwise final : public Elementwise {
   const bool as_float_;
   const bool has_attr_;
   const int num_operands_;
-  const int64_t max_inline_;      // elements that one thread computes
-  DType dtypes_[kMaxOperands];    // the result's first
+  const int64_t max_inline_;      // loops with at most this many elements take one thread
+  DType dtypes_[kMaxOperands];    // the first one is the result's
   alignas(8) char attr_[8] = {};  // the attribute as the loop sees it
 };
 

@@ -2,9 +2,9 @@
 //
 // TensorFlow computes these ops from primitive steps and rounds each of them to 16 bits. The
 // functors here follow its formulas and the order of its operations. The other ops are computed in
-// float and rounded once, which gives the same bits but for a few last ones of transcendental
-// functions, and of bfloat16 results that pass through denormal numbers. They have no declarations
-// here.
+// float and rounded once, and have no declarations here. Their results have the same bits, except
+// for the last bit of some transcendental functions and of bfloat16 results that pass through
+// denormal numbers.
 #include <tuple>
 
 #include "runtime/kernels/primitives/cpu/elementwise.h"
@@ -37,9 +37,9 @@ struct Selu {
   }
 };
 struct Softplus {
-  // Beyond the threshold on either side the result is the argument, or its exponential. The
-  // threshold is log(epsilon) + 2. TensorFlow takes 2^-13 for the epsilon of half, and 2^-7 for
-  // that of bfloat16.
+  // Above -threshold the result is the argument, and below the threshold it is the exponential of
+  // the argument. The threshold is log(epsilon) + 2, where TensorFlow takes 2^-13 for the epsilon
+  // of half and 2^-7 for that of bfloat16.
   template <typename T>
   T operator()(T x) const {
     const T threshold = T(T::kIsHalf ? -7.0078125f : -2.84375f);
@@ -81,7 +81,7 @@ struct SqrtGrad {
 struct RsqrtGrad {
   template <typename T>
   T operator()(T y, T g) const {
-    // A product that underflows is a positive zero, whatever is multiplied by it.
+    // If the product is zero, also by underflow, the result is a positive zero.
     const T product = g * y;
     const T factor = T{-0.5f} * (y * y);
     return g == 0 || product == 0 ? T{0} : product * factor;
@@ -99,7 +99,7 @@ struct TruncateDiv {
     return Truncate(x / y);
   }
 };
-// In the next three a zero keeps its sign.
+// In the next three functors a zero keeps its sign.
 struct Xdivy {
   template <typename T>
   T operator()(T x, T y) const {
@@ -121,7 +121,7 @@ struct Xlog1py {
 
 }  // namespace stepwise
 
-// A functor of Rounded<Storage> operands for floats that hold numbers of Storage.
+// Applies a functor of Rounded<Storage> operands to floats that hold numbers of Storage.
 template <typename F, typename Storage>
 struct OnFloats {
   template <typename... Float>
@@ -130,8 +130,8 @@ struct OnFloats {
   }
 };
 
-// The declarations for one storage type. Functors of float serve where the order of their
-// operations is TensorFlow's.
+// The declarations for one storage type. A functor that float uses too is taken where its
+// operations have TensorFlow's order.
 template <typename Storage>
 constexpr auto OpsOf() {
   constexpr DTypeSet kDType = DTypes(DTypeOf<Storage>);

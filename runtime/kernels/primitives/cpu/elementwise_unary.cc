@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-// The result has the bits of UnaryLoop().
+// A faster loop whose results have the same bits as those of UnaryLoop().
 void ReciprocalRootLoop(const LoopBlock& b) {
   if (b.column_stride[0] != sizeof(float) || b.column_stride[1] != sizeof(float)) {
     UnaryLoop<functors::Rsqrt, float, float>(b);

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// The rows of one summand, under the rows of the sum.
+// The rows of one summand, addressed by the rows of the sum.
 class Rows {
  public:
   Rows(const EmbeddingSum::Summand& summand, absl::Span<const int64_t> dims)
@@ -20,7 +20,7 @@ class Rows {
         dims_(dims),
         strides_(summand.strides) {}
 
-  // Writes row `row` of the sum, or adds to it.
+  // Writes the summand's part of row `row` of the sum, or adds it.
   void Write(int64_t row, int64_t columns, float* to) const {
     const float* const from = At(row);
     if (width_ == 1) {

@@ -7,7 +7,8 @@
 namespace tessera {
 namespace {
 
-// Returns whether memset() can write the one element of `value`.
+// Returns true if the single element of `value` consists of zero bytes, so that memset() can write
+// it.
 bool IsZeroBits(const Tensor& value) {
   if (!IsTriviallyCopyable(value.dtype())) return false;
   const char* const bytes = value.raw();

@@ -15,7 +15,7 @@ absl::StatusOr<FillEmptyRows::Filled> RunFillEmptyRows(KernelContext& ctx, const
                                                        Tensor* is_empty, Tensor* positions) {
   const int64_t count = indices.dim(0), rank = indices.dim(1), rows = is_empty->num_elements();
   const int64_t* const in = indices.data<int64_t>();
-  // First the size of each row, then where its next value goes.
+  // Holds the size of each row at first, and later the position of its next value.
   ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {rows}));
   bool* const empty = is_empty->data<bool>();
   int64_t* const next = sizes.data<int64_t>();

@@ -16,8 +16,8 @@
 namespace tessera {
 namespace {
 
-// Elements of rows are compared as numbers: unlike single numbers of 16 bits, for which see
-// number_key.h.
+// Elements of rows are compared as numbers. Single numbers of 16 bits are compared by their bits;
+// see number_key.h.
 template <typename T>
 auto AsNumber(const T& value) {
   if constexpr (std::is_same_v<Key<T>, HalfKey>) {
@@ -45,8 +45,9 @@ struct Row {
   }
 };
 
-// Writes which distinct key each of `count` keys is, and returns where each distinct key first
-// stands. The hash table holds numbers of distinct keys, which are looked up where they stand.
+// Writes the number of the distinct key that each of `count` keys equals, and returns the position
+// of the first occurrence of each distinct key. The hash table holds these numbers, and compares
+// the keys at their positions.
 template <typename KeyOf, typename Index>
 std::vector<int64_t> FindDistinct(int64_t count, const KeyOf& key_of, Index* which) {
   constexpr int64_t kNone = -1;

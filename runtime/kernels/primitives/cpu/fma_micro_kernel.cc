@@ -10,8 +10,8 @@
 namespace tessera::gemm {
 namespace {
 
-// Terms to accumulate in registers before they are added to the sums in memory. A longer run would
-// lose accuracy.
+// The number of terms to accumulate in registers before they are added to the sums in memory.
+// Longer runs would lose accuracy.
 constexpr int64_t kDepthBlock = 256;
 constexpr int64_t kRows = kFmaRows;
 static_assert(kRows == kRegisterRows);
@@ -69,7 +69,7 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
 using SumFunction = void (*)(const Product& p, int64_t first, const float* weights,
                              const Destination* to, float* sums);
 
-// [rows - 1][vectors - 1]
+// The functions for each number of rows and vectors, as [rows - 1][vectors - 1].
 constexpr SumFunction kSums[kRows][2] = {
     {Sum<1, 1>, Sum<1, 2>},   {Sum<2, 1>, Sum<2, 2>},   {Sum<3, 1>, Sum<3, 2>},
     {Sum<4, 1>, Sum<4, 2>},   {Sum<5, 1>, Sum<5, 2>},   {Sum<6, 1>, Sum<6, 2>},
@@ -170,8 +170,8 @@ class Packer {
  public:
   explicit Packer(const Weights& weights) : w_(weights) {}
 
-  // Packs the columns from `column` on of `count` terms of one position, at most 16 of each.
-  // `from` is the first of these weights.
+  // Packs at most 16 columns, from `column` on, of at most 16 terms of one position. `from` points
+  // to the first of these weights.
   void Pack(const float* from, int64_t column, int64_t count, float* to) {
     const __mmask16 mask = First(w_.columns - column);
     if (w_.row_stride != 1 || w_.column_stride == 1 || count < 16 || mask != 0xffff) {
@@ -180,7 +180,7 @@ class Packer {
       }
       return;
     }
-    // Stored by columns: the terms of a column lie side by side.
+    // The weights are stored by columns: the terms of a column lie side by side.
     __m512 x[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) x[i] = _mm512_loadu_ps(from + i * w_.column_stride);

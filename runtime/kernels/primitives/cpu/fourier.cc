@@ -10,8 +10,10 @@
 namespace tessera {
 namespace {
 
-// Longer lines are transformed one by one: several would leave the cache with every pass. Shorter
-// ones never are, not even a single one, since the two forms may differ in the last bits.
+// The length up to which lines are transformed in vectors of several lines. Longer lines are
+// transformed one by one, because several would leave the cache with every pass. A shorter line
+// always goes through the vector loops, even a single line, since the two kinds of loops may differ
+// in the last bits.
 constexpr int64_t kMaxLanesLength = 1 << 15;
 
 const FourierLoops<float>& LoopsFor(float) {
@@ -25,7 +27,7 @@ const FourierLoops<double>& LoopsFor(double) {
   return loops;
 }
 
-// A plan as PlanCache keeps it.
+// A plan in the form that PlanCache keeps.
 template <typename T>
 struct SharedPlan {
   std::shared_ptr<const FourierLinePlan<T>> plan;
@@ -54,7 +56,7 @@ class CpuFourierTransform : public FourierTransform {
     const int64_t blocks = lines.adjacent == 1 ? (lines.count + lanes - 1) / lanes
                                                : lines.count / lines.adjacent * blocks_of_run;
 
-    // Scratch memory for each chunk of the loop.
+    // The scratch memory of each chunk of the loop.
     const int64_t scratch_size = 4 * (plan->complex.buffer_length + 1) * lanes;
     const int64_t chunks = std::min<int64_t>(blocks, 64);
     const double cost = 4.0 * static_cast<double>(lines.length * lanes) * blocks / chunks;

@@ -33,7 +33,7 @@ struct Block {
   using Vector = typename Lanes<T, kLanes>::Vector;
   static constexpr std::make_integer_sequence<int, kLanes> kAll{};
 
-  // The first `count` lanes; the others are 0.
+  // Loads the first `count` lanes and sets the others to 0.
   static Vector LoadSome(const T* from, int64_t count) {
     Vector vector{};
     std::memcpy(&vector, from, static_cast<size_t>(count) * sizeof(T));
@@ -45,14 +45,14 @@ struct Block {
     return vector;
   }
 
-  // {a[0], b[0], a[1], b[1], ...}, or the same from the middle on.
+  // Returns {a[0], b[0], a[1], b[1], ...}, from the start or from the middle on.
   static Vector InterleaveLow(Vector a, Vector b) { return Interleave<0>(a, b, kAll); }
   static Vector InterleaveHigh(Vector a, Vector b) { return Interleave<kLanes / 2>(a, b, kAll); }
   template <int kFirst, int... kLane>
   static Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
     return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kLanes)...);
   }
-  // The elements at even places of a and b, or those at odd ones.
+  // Returns the elements at even, or at odd, positions of a and b.
   static Vector Evens(Vector a, Vector b) { return EverySecond<0>(a, b, kAll); }
   static Vector Odds(Vector a, Vector b) { return EverySecond<1>(a, b, kAll); }
   template <int kFirst, int... kLane>
@@ -60,7 +60,7 @@ struct Block {
     return __builtin_shufflevector(a, b, (kFirst + 2 * kLane)...);
   }
 
-  // Transposes a square of as many vectors as lanes, by the perfect shuffle.
+  // Transposes a square matrix, which has as many vectors as lanes, by perfect shuffles.
   [[gnu::always_inline]] static void Transpose(Vector* rows) {
     if constexpr (kLanes > 1) {
 #pragma GCC unroll 4
@@ -166,14 +166,16 @@ Number<V> Conjugate(Number<V> a) {
   return {a.re, -a.im};
 }
 
-// Exchanges the parts, times `scale`: before and after it, a transform is its inverse.
+// Exchanges the real and imaginary parts and multiplies them by `scale`. A transform between two
+// such exchanges is the inverse transform.
 template <typename V, typename T>
 void ExchangeParts(int64_t length, T scale, Number<V>* z) {
   for (int64_t k = 0; k < length; ++k) z[k] = {z[k].im * scale, z[k].re * scale};
 }
 
-// The spectrum of a real line of 2 n numbers from that of its n pairs as complex numbers, in place;
-// z has room for n + 1. Even and odd elements are told apart by the symmetry of their spectra.
+// Computes the spectrum of a real line of 2 n numbers, in place, from the transform of its n pairs
+// taken as complex numbers. `z` has room for n + 1 numbers. The spectra of even and odd elements
+// are separated by their symmetry.
 template <typename V, typename T>
 void SplitSpectrum(const T* roots, int64_t n, Number<V>* z) {
   z[n] = z[0];
@@ -185,7 +187,8 @@ void SplitSpectrum(const T* roots, int64_t n, Number<V>* z) {
   }
 }
 
-// The reverse, up to a factor of 2. Imaginary parts that no real line has are ignored.
+// Reverses Split(), up to a factor of 2. Imaginary parts that the spectrum of no real line has are
+// ignored.
 template <typename V, typename T>
 void JoinSpectrum(const T* roots, int64_t n, Number<V>* z) {
   z[0].im = z[n].im = V{};
@@ -193,7 +196,7 @@ void JoinSpectrum(const T* roots, int64_t n, Number<V>* z) {
     const Number<V> a = z[k], b = Conjugate(z[n - k]);
     const T root[2] = {roots[2 * k], -roots[2 * k + 1]};
     const Number<V> even = a + b, odd = Times(a - b, root);
-    // even + i odd
+    // This is even + i * odd.
     z[k] = even - MinusI(odd);
     z[n - k] = Conjugate(even + MinusI(odd));
   }

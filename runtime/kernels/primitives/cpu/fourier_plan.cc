@@ -11,20 +11,20 @@
 namespace tessera {
 namespace {
 
-// exp(-2 pi i k / n) for 0 <= k < n, correctly rounded but for rare cases. The angle is reduced to
-// an eighth of a turn before it is computed.
+// Returns exp(-2 pi i k / n) for 0 <= k < n, correctly rounded except in rare cases. The angle is
+// reduced to an eighth of a turn first.
 template <typename T>
 std::complex<T> RootOfUnity(int64_t k, int64_t n) {
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
-  // Eighths of a turn, and the rest.
+  // The angle consists of whole eighths of a turn and a rest.
   const int64_t octant = 8 * k / n;
-  int64_t rest = 8 * k - octant * n;  // of n, in eighths of a turn
+  int64_t rest = 8 * k - octant * n;  // in units of 1 / n of an eighth
   const bool mirrored = octant % 2 == 1;
   if (mirrored) rest = n - rest;
   const Wide angle = static_cast<Wide>(rest) / static_cast<Wide>(n) * (M_PIl / 4);
   Wide c = std::cos(angle), s = std::sin(angle);
   if (mirrored) std::swap(c, s);
-  // Now by quarters.
+  // The remaining rotation is by quarter turns.
   for (int64_t quarter = octant / 2; quarter > 0; --quarter) c = -std::exchange(s, c);
   return {static_cast<T>(c), static_cast<T>(-s)};
 }
@@ -35,8 +35,8 @@ void Append(std::complex<T> value, std::vector<T>* to) {
   to->push_back(value.imag());
 }
 
-// Factors in the order of the passes; empty if a prime factor is too large. Radix 8 needs the
-// fewest passes; two passes of 4 replace one of 8 and one of 2.
+// Returns the factors in the order of the passes, or nothing if a prime factor is too large. Radix
+// 8 needs the fewest passes. Two passes of radix 4 replace one of radix 8 and one of radix 2.
 std::vector<int> Factors(int64_t length, int max_radix) {
   std::vector<int> factors;
   int twos = 0;
@@ -60,7 +60,7 @@ std::vector<int> Factors(int64_t length, int max_radix) {
   return factors;
 }
 
-// The least product of 2, 3 and 5 that is not below `length`.
+// Returns the smallest number of at least `length` whose only prime factors are 2, 3 and 5.
 int64_t ConvolutionLength(int64_t length) {
   int64_t best = 1;
   while (best < length) best *= 2;
@@ -74,13 +74,13 @@ int64_t ConvolutionLength(int64_t length) {
   return best;
 }
 
-// The chirp of Bluestein's algorithm, and the spectrum of its conjugate.
+// Computes the chirp of Bluestein's algorithm and the spectrum of its conjugate.
 template <typename T>
 void MakeChirp(FourierPlan<T>* plan) {
   const int64_t n = plan->length, m = plan->convolution->length;
   const FourierPlan<double> wide(m);
   std::vector<fourier::Number<double>> conjugate(m, {0, 0}), scratch(m);
-  // The square of k modulo 2n, without overflow.
+  // `square` is k^2 modulo 2 n, computed without overflow.
   for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), ++k) {
     const std::complex<double> chirp = RootOfUnity<double>(square, 2 * n);
     Append(std::complex<T>(chirp), &plan->chirp);

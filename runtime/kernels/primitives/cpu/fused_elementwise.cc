@@ -18,23 +18,26 @@ namespace {
 
 using Operand = ElementwiseSweep::Operand;
 
-// Scratch memory of one thread. With the operands in memory it should fit the first-level cache.
+// The size of one thread's scratch memory, which should fit the first-level cache together with the
+// operands in memory.
 constexpr int64_t kScratchElements = 8192;
-// Elements of a chunk: enough that a call costs little, few enough that a chunk stays in the cache.
+// The largest number of elements in a chunk: enough that a call costs little, and few enough that
+// the chunk stays in the cache.
 constexpr int64_t kMaxChunk = 1024;
-// Elements of a cache line, at which each slot begins: vectors that span two lines take twice as
-// long.
+// The number of elements in a cache line. Each slot begins at a cache line, because vectors that
+// span two lines take twice as long.
 constexpr int64_t kLine = 16;
-// Rows of fewer columns, such as the three of an image's colours, are too short for vectors.
+// Rows of fewer columns, such as the three colours of a pixel, are too short for vectors.
 constexpr int64_t kFewColumns = 32;
 static_assert(kScratchElements / ElementwiseSweep::kMaxSlots >= 64);
 
-// A product and a sum after it, each rounded: this file is compiled without contractions.
+// A product and a sum after it. Each is rounded, because this file is compiled without
+// contractions.
 struct MultiplyAdd {
   float operator()(float x, float y, float addend) const { return x * y + addend; }
 };
 
-// A call, or two of which the first one feeds the second.
+// One call, or two calls of which the first one feeds the second.
 struct Step {
   LoopFn loop;
   int arity;
@@ -42,7 +45,7 @@ struct Step {
 };
 using Steps = absl::InlinedVector<Step, 16>;
 
-// Joins products with the sums that they feed: polynomials are chains of both.
+// Joins products with the sums that they feed, as in polynomials.
 Steps StepsOf(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops) {
   static const LoopFn multiply = FindElementwiseLoop("Mul", DType::kFloat);
   static const LoopFn add = FindElementwiseLoop("AddV2", DType::kFloat);
@@ -57,7 +60,7 @@ Steps StepsOf(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops) {
     const std::array<int, 4>& sum = sweep.calls[++i].operands;
     const int addend = sum[1] == call.operands[0] ? sum[2] : sum[1];
     int x = call.operands[1], y = call.operands[2];
-    if (sweep.operands[x].column_stride == 0) std::swap(x, y);  // the loop has no form for it
+    if (sweep.operands[x].column_stride == 0) std::swap(x, y);  // no loop broadcasts x alone
     steps.push_back(
         {&TernaryLoop<MultiplyAdd, float, float, float, float>, 3, {sum[0], x, y, addend}});
   }
@@ -83,7 +86,7 @@ class ChunkedSweep {
     for (const int64_t dim : sweep.outer_dims) num_chunks_ *= dim;
   }
 
-  // To be called before Run(). Errors: RESOURCE_EXHAUSTED.
+  // Allocates what Run() needs. Errors: RESOURCE_EXHAUSTED.
   absl::Status Prepare(KernelContext& ctx) {
     return MakesOneRow(sweep_) ? RepeatRows(ctx) : absl::OkStatus();
   }
@@ -97,13 +100,13 @@ class ChunkedSweep {
   }
 
  private:
-  // Small tensors are one chunk: they do without divisions.
+  // Returns the number of chunks. Small tensors are one chunk, for which no division is needed.
   static int64_t NumChunks(int64_t length, int64_t size) {
     return length == size ? 1 : (length + size - 1) / size;
   }
 
-  // True for many short rows that can be computed as one: each operand in memory has its rows one
-  // after the other, or the same row for all.
+  // Returns true for many short rows that can be computed as a single one, because each operand in
+  // memory has contiguous rows, or one row that is repeated.
   static bool MakesOneRow(const ElementwiseSweep& sweep) {
     if (sweep.columns == 1 || sweep.columns >= kFewColumns || !sweep.outer_dims.empty() ||
         sweep.columns * sweep.rows < kMaxChunk) {
@@ -115,7 +118,7 @@ class ChunkedSweep {
     });
   }
 
-  // Makes the rows of a chunk from each operand that has one row for all.
+  // Copies the row of each operand that has only one, as often as a chunk has rows.
   absl::Status RepeatRows(KernelContext& ctx) {
     repeated_.resize(sweep_.operands.size());
     for (size_t i = 0; i < repeated_.size(); ++i) {
@@ -187,8 +190,8 @@ class ChunkedSweep {
   const int64_t chunk_columns_, chunk_rows_;
   const int64_t column_chunks_, row_chunks_;
   int64_t num_chunks_;
-  // If the rows of a chunk are computed as one: those of each operand that has one row for all.
-  // Empty otherwise.
+  // The repeated rows of each operand that has only one row, if the rows of a chunk are computed as
+  // a single one. Empty otherwise.
   std::vector<char*> repeated_;
   std::vector<Tensor> scratch_;  // holds the memory of `repeated_`
 };

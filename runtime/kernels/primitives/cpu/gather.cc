@@ -10,8 +10,8 @@
 namespace tessera {
 namespace {
 
-// Copies `slice` elements from `from` to `to`. Slices of one word, as in look-ups of scalars, cost
-// no call.
+// Copies `slice` elements from `from` to `to`. Slices of one word, as in look-ups of scalars, are
+// copied without a call.
 class SliceCopier {
  public:
   SliceCopier(DType dtype, int64_t slice)

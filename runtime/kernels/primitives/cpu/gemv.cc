@@ -15,10 +15,10 @@
 namespace tessera {
 namespace {
 
-// Columns whose sums stay in the first-level cache.
+// The number of columns whose sums stay in the first-level cache.
 constexpr int64_t kColumns = 4096;
 
-// The sum of each vector: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
+// Returns the sum of each vector's lanes, added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
 __m128 SumEach(__m256 a, __m256 b, __m256 c, __m256 d) {
   const __m256 quarters = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
   return _mm_add_ps(_mm256_castps256_ps128(quarters), _mm256_extractf128_ps(quarters, 1));
@@ -34,8 +34,9 @@ __m256 LoadFloats(const uint16_t* from) {
 float FloatOf(float element) { return element; }
 float FloatOf(uint16_t element) { return std::bit_cast<float>(uint32_t{element} << 16); }
 
-// sums[i] += the product of `x` and row i of kRows rows of `y`, both of `count` elements. The order
-// of additions does not depend on kRows. Elements of type uint16_t are the bits of bfloat16.
+// Adds to sums[i] the product of `x` and row i of `y`, for kRows rows of `count` elements. The
+// order of the additions does not depend on kRows. Elements of type uint16_t are the bits of
+// bfloat16.
 template <int kRows, typename T>
 void Dot(const float* x, const T* y, int64_t y_stride, int64_t count, float* sums) {
   static_assert(kRows == 1 || kRows == 4);
@@ -101,8 +102,8 @@ absl::Status Multiply(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool 
                       float* output) {
   const double cost = sizeof(T) * static_cast<double>(n) * k / SpeedsForCpu().gemv_bytes;
   // Each chunk is a range of rows of b in memory. Unless these are the columns of the product, each
-  // chunk makes partial sums: the first one in the output, to which the others are added at the
-  // end.
+  // chunk computes partial sums. The first chunk computes them in the output, and the sums of the
+  // others are added at the end.
   const int64_t rows = transpose_b ? n : k;
   const int64_t chunks = NumChunks(ctx, rows, cost);
   const int64_t size = (rows + chunks - 1) / chunks;

@@ -4,21 +4,21 @@
 namespace tessera::avx2 {
 namespace {
 
-// Rows that are added to the sums of a block at a time.
+// The number of rows that are added to the sums of a block at a time.
 constexpr int64_t kStrip = 4;
-// Vectors of a block of columns, whose sums stay in registers meanwhile: half of the registers.
+// The number of vectors in a block of columns. Their sums stay in registers, and take half of them.
 constexpr int kVectors = 8;
 constexpr int64_t kBlock = kVectors * kLanes;
 
-// Prefetches the strip after one, line by line in the order of memory: the hardware's prefetcher
-// stops at the end of each page, and a strip is read block by block.
+// Prefetches the next strip, line by line in the order of memory. The hardware's prefetcher does
+// not, because a strip is read block by block, and because it stops at the end of each page.
 class StripPrefetch {
  public:
-  // `next` is the strip, of rows of `count` columns; null: there is none.
+  // `next` is the next strip, with rows of `count` columns, or null if there is none.
   StripPrefetch(const float* next, int64_t count, int64_t stride)
       : at_(next), count_(count / kBlock), gap_(stride - count / kBlock * kBlock) {}
 
-  // To be called for each row of each whole block of columns.
+  // Prefetches one part. It is called for each row of each whole block of columns.
   void Step() {
     if (at_ == nullptr) return;
     constexpr int64_t kLine = 16;  // floats
@@ -37,8 +37,8 @@ class StripPrefetch {
   int64_t block_ = 0;
 };
 
-// sums[j] += the sum of a[i] * b[i * b_stride + j] over the rows, for kCount vectors of columns.
-// `prefetch` may be null.
+// Adds to sums[j] the sum of a[i] * b[i * b_stride + j] over the rows, for kCount vectors of
+// columns. `prefetch` may be null.
 template <int kCount>
 void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows,
               StripPrefetch* prefetch, float* sums) {
@@ -54,8 +54,8 @@ void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows,
   for (int v = 0; v < kCount; ++v) Store(total[v], sums + v * kLanes);
 }
 
-// Adds the product of the rows [first, first + count) for as many blocks of kCount vectors as there
-// are from column `j` on. Returns the first column after them.
+// Adds the product of the rows [first, first + count) for all whole blocks of kCount vectors from
+// column `j` on. Returns the first column after these blocks.
 template <int kCount>
 int64_t AddBlocks(const GemvRows& p, int64_t first, int64_t count, int64_t j,
                   StripPrefetch* prefetch) {

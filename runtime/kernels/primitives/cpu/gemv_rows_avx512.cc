@@ -8,18 +8,20 @@
 namespace tessera::avx512 {
 namespace {
 
-// Rows that are added to the sums at a time. Each row is one stream of memory for the hardware's
-// prefetcher, which follows that many; the sums come from the first-level cache and return there.
+// The number of rows that are added to the sums at a time. Each row is one stream for the
+// hardware's prefetcher, which follows this many. The sums are loaded from the first-level cache
+// and stored there.
 constexpr int kStrip = 8;
-// Columns of a strip that stay in the first-level cache while several rows are multiplied by them.
+// The number of columns of a strip that stay in the first-level cache while several rows are
+// multiplied by them.
 constexpr int64_t kCachedColumns = 512;
 
-// Returns bfloat16 numbers as floats, of which they are the upper halves.
+// Converts bfloat16 numbers to floats, by shifting their bits into the upper halves.
 Vector Widen(__m256i numbers) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
 }
 
-// Loads a vector of the matrix, and one of which only the lanes in `mask` are in memory.
+// Load a vector of the matrix. The second form loads only the lanes in `mask`.
 Vector LoadRow(const float* from) { return Load(from); }
 Vector LoadRow(const uint16_t* from) {
   return Widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -29,8 +31,8 @@ Vector LoadRow(__mmask16 mask, const uint16_t* from) {
   return Widen(_mm256_maskz_loadu_epi16(mask, from));
 }
 
-// sums[j] += factors[0] * b[j] + factors[1] * b[stride + j] + ... for the first `columns` of a
-// vector.
+// Adds factors[0] * b[j] + factors[1] * b[stride + j] + ... to sums[j], for the first `columns`
+// lanes of a vector.
 template <int kRows, typename T>
 void AddPart(const Vector (&factors)[kRows], const T* b, int64_t stride, int64_t columns,
              float* sums) {
@@ -43,7 +45,7 @@ void AddPart(const Vector (&factors)[kRows], const T* b, int64_t stride, int64_t
   _mm512_mask_storeu_ps(sums, mask, sum);
 }
 
-// sums[j] += a[0] * b[j] + a[1] * b[stride + j] + ... for kRows rows of `b`.
+// Adds a[0] * b[j] + a[1] * b[stride + j] + ... to sums[j], for kRows rows of `b`.
 template <int kRows, typename T>
 void AddRows(const float* a, const T* b, int64_t stride, int64_t columns, float* sums) {
   Vector factors[kRows];
@@ -59,8 +61,9 @@ void AddRows(const float* a, const T* b, int64_t stride, int64_t columns, float*
   if (j < columns) AddPart(factors, b + j, stride, columns - j, sums + j);
 }
 
-// Returns the number of columns before the first one whose vectors span no two cache lines in any
-// row. Weights in a mapped file have any alignment, and reading each line twice takes longer.
+// Returns the number of columns before the first one at which a vector is aligned to cache lines in
+// every row. Weights in a mapped file have any alignment, and vectors that span two lines read each
+// line twice.
 template <typename T>
 int64_t ColumnsBeforeLine(const GemvRowsOf<T>& p) {
   if (p.n % kLanes != 0) return 0;

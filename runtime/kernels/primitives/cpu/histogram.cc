@@ -33,10 +33,10 @@ absl::Status RunHistogram(KernelContext& ctx, double low, double high, const Ten
 }
 REGISTER_PRIMITIVE(Histogram, kCpu, RunHistogram);
 
-// Comparing with all of so few boundaries is faster than to search them.
+// The largest number of boundaries for which comparing with all of them is faster than a search.
 constexpr size_t kFewBoundaries = 32;
 
-// Counts the boundaries that are not above each value, in loops over values.
+// Counts the boundaries that do not exceed each value, in loops over the values.
 template <typename T>
 void CompareWithAll(absl::Span<const float> boundaries, const T* values, int64_t count,
                     int32_t* buckets) {

@@ -10,8 +10,8 @@ namespace tessera {
 namespace {
 
 // One of the two spatial dimensions. Padded positions with the same remainder modulo the stride
-// form a phase and lie together. If `is_apart`, each filter column has a phase of its own, with the
-// positions that it reads.
+// form a phase and lie together. If `is_apart`, each filter column has a phase of its own, which
+// holds the positions that the column reads.
 struct Axis {
   Axis(const ConvolutionShape& s, int d, bool is_apart)
       : input(s.input[d]),
@@ -58,7 +58,7 @@ class Arrangement {
         y_(s, 0, false),
         x_(s, 1, PositionsLieApart(kernel, s)) {}
 
-  // Rows of one phase of an image, and of all its phases.
+  // The number of rows in one phase of an image, and in all its phases.
   int64_t image_rows() const { return y_.length * x_.length; }
   int64_t all_rows() const { return y_.phases * x_.phases * image_rows(); }
   int64_t row_stride() const { return x_.length; }

@@ -17,7 +17,8 @@ std::string PositionText(const Shape& shape, int rank, int64_t i) {
 absl::Status CheckIndices(const Tensor& indices, int64_t limit) {
   return VisitIndexType(indices.dtype(), [&]<typename Index>() -> absl::Status {
     const auto values = indices.flat<Index>();
-    // The unsigned comparison covers negative indices; without a branch the loop is vectorised.
+    // The unsigned comparison covers negative indices. The loop is vectorised because it has no
+    // branch.
     bool bad = false;
     for (Index value : values) {
       bad |= static_cast<uint64_t>(static_cast<int64_t>(value)) >= static_cast<uint64_t>(limit);

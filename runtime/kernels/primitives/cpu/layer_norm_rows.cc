@@ -9,10 +9,10 @@ namespace tessera::avx2 {
 #endif
 namespace {
 
-// The mean of term(x), which takes floats and vectors of them.
+// Returns the mean of term(x) over a row. `term` takes floats and vectors of floats.
 template <typename Term>
 float MeanOf(const float* x, int64_t count, Term term) {
-  constexpr int kSums = 4;  // side by side, so that additions need not wait for each other
+  constexpr int kSums = 4;  // independent sums, so that additions need not wait for each other
   Vector sums[kSums] = {};
   int64_t i = 0;
   for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
@@ -25,7 +25,7 @@ float MeanOf(const float* x, int64_t count, Term term) {
   return sum / static_cast<float>(count);
 }
 
-// y = x + addend. The row after this one is brought into the cache meanwhile.
+// Computes y = x + addend for one row and prefetches the next row.
 void AddRow(const float* x, const float* addend, int64_t count, float* y) {
   constexpr int64_t kLine = 16;  // floats of a cache line
   int64_t i = 0;

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// The channels [begin, end) that channel c is normalised by.
+// The range [begin, end) of the channels by which one channel is normalised.
 struct Neighbours {
   Neighbours(const LocalResponseOptions& options, int64_t c, int64_t channels)
       : begin(std::max<int64_t>(c - options.radius, 0)),
@@ -17,7 +17,7 @@ struct Neighbours {
   const int64_t begin, end;
 };
 
-// The base of the power, for each channel of a pixel.
+// Computes the base of the power for each channel of a pixel.
 template <typename T>
 void Norms(const LocalResponseOptions& options, const T* x, int64_t channels, float* norms) {
   std::fill_n(norms, channels, 0.0f);
@@ -32,7 +32,8 @@ void Norms(const LocalResponseOptions& options, const T* x, int64_t channels, fl
   for (int64_t c = 0; c < channels; ++c) norms[c] = options.bias + options.alpha * norms[c];
 }
 
-// Raises positive numbers to the power -beta. The powers that models use take no logarithm.
+// Raises positive numbers to the power -beta. The powers that models use are computed without a
+// logarithm.
 void RaiseToMinusBeta(float beta, int64_t count, float* norms) {
   if (beta == 0.5f) {
     for (int64_t i = 0; i < count; ++i) norms[i] = 1.0f / std::sqrt(norms[i]);

@@ -1,6 +1,6 @@
 // The passes of an LSTM by the micro-kernel for AVX-512. The rows of a batch do not depend on each
-// other, so that a block of them goes through all steps before the next one: the block's states
-// and sums stay in the first-level cache, and the packed weights in the second-level one.
+// other, so that a block of rows goes through all steps before the next block. The states and sums
+// of a block then stay in the first-level cache, and the packed weights in the second-level cache.
 #include "runtime/kernels/primitives/lstm_pass.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::span<const float>;
 
-// A matrix [depth, columns] in panels, by which blocks of rows are multiplied.
+// A matrix [depth, columns], packed in panels, that blocks of rows are multiplied by.
 class Panels {
  public:
   // Packs `weights`. The result is empty if the micro-kernel rejects them.
@@ -43,14 +43,14 @@ class Panels {
   bool empty() const { return !packed_.has_value(); }
   int64_t columns() const { return columns_; }
 
-  // Bytes of scratch memory for Multiply() with `count` rows.
+  // Returns the bytes of scratch memory that Multiply() needs for `count` rows.
   int64_t ScratchSize(int64_t count) const {
     const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
     return kernel.ReadsRowsInPlace(depth_) ? 0 : kernel.PackedRowsSize(count, depth_);
   }
 
-  // out = rows * matrix for `count` rows, at most kFmaRows, without gaps. Prefetches `next`
-  // meanwhile, each range while a share of the panels is multiplied.
+  // Computes out = rows * matrix for `count` rows, at most kFmaRows, without gaps. It prefetches
+  // `next`, each range while a share of the panels is multiplied.
   void Multiply(const float* rows, int64_t count, void* scratch, std::span<const Floats> next,
                 float* out) const {
     const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
@@ -87,7 +87,8 @@ class Panels {
   Tensor packed_;
 };
 
-// The memory of the gates of `count` rows if the gates of a row lie side by side, otherwise none.
+// Returns the memory of the gates of `count` rows if the gates of a row lie side by side, and an
+// empty span otherwise.
 template <typename T>
 Floats WholeRows(const LstmGates<T>& gates, int64_t units, int64_t count) {
   if (gates.stride != 4 * units) return {};
@@ -95,7 +96,7 @@ Floats WholeRows(const LstmGates<T>& gates, int64_t units, int64_t count) {
           static_cast<size_t>(count * gates.stride)};
 }
 
-// Returns whether all values are 0, as those of initial states often are.
+// Returns true if all values are 0, as initial states often are.
 bool IsZero(const float* values, int64_t count) {
   return std::all_of(values, values + count, [](float x) { return x == 0; });
 }

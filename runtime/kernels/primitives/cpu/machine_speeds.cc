@@ -91,8 +91,8 @@ bool OneDnnMayUse(dnnl::cpu_isa isa) {
 const char* NameForCpu() {
   if (!Avx512IsSupported()) return "avx2";
   if (AmxIsSupported()) return "intel-amx";
-  // Zen 5 multiplies 512 bits at once, Zen 4 in two halves. GCC 12 has no name for Zen 5, which is
-  // the first of AMD's processors with this extension.
+  // Zen 5 multiplies 512 bits at once, and Zen 4 multiplies them in two halves. GCC 12 has no name
+  // for Zen 5, which is AMD's first processor with this extension.
   if (__builtin_cpu_is("amd")) {
     return __builtin_cpu_supports("avx512vp2intersect") ? "zen5" : "zen4";
   }

@@ -39,7 +39,7 @@ absl::Status MultiplyOrdered(KernelContext& ctx, const MatMulShape& given, const
   return absl::OkStatus();
 }
 
-// How to compute the products of one shape.
+// A plan to compute the products of one shape.
 struct MatMulPlan {
   bool IsFor(const MatMulShape& other, const PostOps& other_post_ops, bool other_has_constant,
              bool other_has_panels, int other_threads) const {
@@ -132,17 +132,17 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulPlan& plan, const flo
   }
 }
 
-// Returns true if MultiplyByLoops() makes the product, and otherwise MultiplyFloat().
+// Returns true if MultiplyByLoops() computes the product, and false if MultiplyFloat() does.
 bool TakesLoops(const MatMulShape& shape, DType dtype, Numerics numerics) {
   return TakesLoops(dtype, shape.m * shape.n * shape.k * shape.batch_size(), numerics);
 }
 
-// Multiplies a matrix by a column: its transpose is a row times a transposed matrix.
+// Multiplies a matrix by a column, as the transpose of a product of a row and a transposed matrix.
 absl::Status MultiplyByColumn(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
                               const Tensor& a, const Tensor& b, const Tensor* bias,
                               Tensor* output) {
   const int64_t rows = s.m * s.batch_size();
-  Tensor biases;  // of all rows, which share one
+  Tensor biases;  // the bias repeated for each row
   if (bias != nullptr) {
     ASSIGN_OR_RETURN(biases, ctx.AllocateTemp(DType::kFloat, {rows}));
     std::fill_n(biases.data<float>(), rows, bias->data<float>()[0]);
@@ -151,7 +151,7 @@ absl::Status MultiplyByColumn(KernelContext& ctx, const MatMulShape& s, const Po
               bias == nullptr ? nullptr : biases.data<float>(), output->data<float>());
 }
 
-// Multiplies by a plan, which is kept unless `plans` is null.
+// Multiplies as a plan says. The plan is kept unless `plans` is null.
 absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias,
                            PackedWeights* packed, Tensor* output, Numerics numerics,
@@ -189,12 +189,12 @@ bool IsWidened(DType dtype) {
   return IsNarrowFloat(dtype) && !(dtype == DType::kBfloat16 && HasAvx512());
 }
 
-// Operands of half or bfloat16 as floats.
+// Operands of half or bfloat16, converted to float.
 struct WideOperands {
   Tensor a, bias, output;  // `bias` has no value if there is none
 };
 
-// Widens the operands; of `output` the elements that a product is added to.
+// Converts the operands. `output` is converted only if the product is added to it.
 absl::StatusOr<WideOperands> Widen(KernelContext& ctx, const Tensor& a, const Tensor* bias,
                                    const Tensor& output) {
   Allocator* const allocator = ctx.host_allocator();
@@ -207,8 +207,8 @@ absl::StatusOr<WideOperands> Widen(KernelContext& ctx, const Tensor& a, const Te
   return wide;
 }
 
-// Multiplies in float by `wide_b`, which PackedWeights may hold, and with plans that are kept
-// unless `plans` is null.
+// Multiplies in float by `wide_b`, which PackedWeights may hold. The plans are kept unless `plans`
+// is null.
 absl::Status MultiplyWidened(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                              const Tensor& a, const Tensor& wide_b, const Tensor* bias,
                              PackedWeights* packed, Tensor* output, PlanCache<MatMulPlan>* plans) {
@@ -220,8 +220,8 @@ absl::Status MultiplyWidened(KernelContext& ctx, const MatMulShape& shape, const
   return absl::OkStatus();
 }
 
-// Multiplies up to kMaxGemvRows rows of bfloat16, which are widened, by a matrix that is read as it
-// is.
+// Multiplies up to kMaxGemvRows rows of bfloat16, which are converted to float, by a matrix that is
+// read in place.
 absl::Status MultiplyBfloat16Rows(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
                                   const Tensor& a, const Tensor& b, const Tensor* bias,
                                   Tensor* output) {
@@ -284,7 +284,7 @@ class CpuMatMul final : public MatMul {
     CopyAddend(inputs, output);
     if (output->num_elements() == 0) return absl::OkStatus();
     if (TakesFloat(shape, a.dtype(), numerics_)) {
-      // Other weights are computed from the input in this run.
+      // Any other weights were computed from the input in this run.
       if (wide_weights_.has_value() && b.raw() == weights_.constant()->raw()) {
         return MultiplyWidened(ctx, shape, post_ops, a, wide_weights_, inputs.bias, &wide_packed_,
                                output, &plans_);
@@ -302,7 +302,7 @@ class CpuMatMul final : public MatMul {
  private:
   const Numerics numerics_;
   PackedWeights weights_;
-  Tensor wide_weights_;  // constant ones of half as float; without a value unless Prepare() made it
+  Tensor wide_weights_;  // constant half weights as float; Prepare() sets it
   PackedWeights wide_packed_;
   PlanCache<MatMulPlan> plans_;
 };

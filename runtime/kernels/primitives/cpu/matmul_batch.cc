@@ -37,7 +37,7 @@ MatMulBatch SplitBatch(const MatMulShape& given) {
   batch.run = InnerRun(given, &batch.outer);
   if (batch.run.count > 1 && batch.run.b_stride == 0 && batch.run.a_stride == 1 &&
       !given.transpose_a) {
-    // All matrices share the right-hand side, so the batch is only more rows.
+    // All matrices share the right-hand side, so the batch becomes further rows.
     batch.shape.m *= batch.run.count;
     batch.run = MatrixRun();
   }

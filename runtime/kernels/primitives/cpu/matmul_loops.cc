@@ -33,7 +33,7 @@ T Read(T value, bool conjugate) {
   }
 }
 
-// Products of double from so many multiplications on go through Eigen.
+// Products of double with at least this many multiplications are computed by Eigen.
 constexpr int64_t kMinEigenProduct = 4096;
 
 // Computes rows [begin, end) of a product of double without post-ops.
@@ -56,18 +56,19 @@ void MultiplyRowsByEigen(const MatMulShape& s, const double* a, const double* b,
   }
 }
 
-// Integers whose products are made in register tiles. Narrower ones keep the loops.
+// True for integers whose products are computed in register tiles. Narrower integers use the plain
+// loops.
 template <typename T>
 constexpr bool kHasTiles = std::is_integral_v<T> && sizeof(T) >= sizeof(int32_t);
 
-// A tile is kTileRows rows by kTileVectors vectors of 32 bytes, which fill half of AVX2's
+// A tile has kTileRows rows and kTileVectors vectors of 32 bytes, which take half of AVX2's
 // registers.
 constexpr int64_t kTileRows = 4;
 constexpr int64_t kTileVectors = 2;
 
 // Computes kTileRows rows of `left` times a packed panel of the right-hand side, of one tile's
-// width. Rows of `left` are a_row elements apart, its columns a_column. Writes `width` columns of
-// each row.
+// width. Rows of `left` are a_row elements apart, and its columns a_column elements. Writes `width`
+// columns of each row.
 template <typename Sum>
 void MultiplyTile(const Sum* left, int64_t a_row, int64_t a_column, int64_t depth, const Sum* panel,
                   int64_t width, int64_t out_row, Sum* out) {
@@ -77,7 +78,7 @@ void MultiplyTile(const Sum* left, int64_t a_row, int64_t a_column, int64_t dept
   // All indices into the sums are constants after unrolling, so that they stay in registers.
   Vector sums[kTileRows][kTileVectors] = {};
   for (int64_t p = 0; p < depth; ++p) {
-    // Not `auto`, which would drop the alignment.
+    // The type is not `auto`, which would drop the alignment.
     const UnalignedVector* const right =
         reinterpret_cast<const UnalignedVector*>(panel + p * kTileVectors * kLanes);
 #pragma GCC unroll 4

@@ -14,11 +14,11 @@
 namespace tessera {
 namespace {
 
-// Rows whose totals are run at a time: one sum waits for the sum before it, sums of other rows do
-// not.
+// The number of rows whose running totals are computed together. An addition waits for the previous
+// one of its row, but not for those of other rows.
 constexpr int64_t kRows = 4;
 
-// The largest finite number; -infinity if there is none.
+// Returns the largest finite number, or -infinity if there is none.
 double LargestFinite(const double* values, int64_t count) {
   typedef double Vector __attribute__((vector_size(32)));
   constexpr int64_t kLanes = 4;
@@ -39,7 +39,7 @@ double LargestFinite(const double* values, int64_t count) {
   return result;
 }
 
-// Sets `terms` to exp(logit - max), and to 0 where that is not finite.
+// Sets `terms` to exp(logit - max), and to 0 where the logit is not finite.
 template <typename T>
 void Exponentials(const T* logits, int64_t classes, double* terms) {
   for (int64_t i = 0; i < classes; ++i) terms[i] = static_cast<double>(logits[i]);
@@ -67,7 +67,7 @@ void RunTotals(int64_t rows, int64_t classes, double* terms) {
   }
 }
 
-// Returns the numbers of a generator without the first `left_out` ones.
+// Returns the numbers of a generator after the first `left_out` ones.
 PhiloxStream StreamAt(Philox generator, int64_t left_out) {
   generator.Skip(static_cast<uint64_t>(left_out / Philox::kBlockSize));
   PhiloxStream numbers(generator);

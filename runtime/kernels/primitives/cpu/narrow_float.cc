@@ -10,11 +10,12 @@
 namespace tessera {
 namespace {
 
-// Elements converted at a time: a few operands of them fit into the first-level cache.
+// The number of elements that are converted at a time. A few operands of this size fit into the
+// first-level cache.
 constexpr int64_t kChunk = 512;
 
-// Nearest, ties to even; the carry may run into the exponent, which is then right as well. A NaN
-// keeps its sign and becomes quiet.
+// Rounds to the nearest bfloat16, ties to even. A carry into the exponent gives the right result as
+// well. A NaN keeps its sign and becomes quiet.
 inline uint16_t BfloatBits(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-// Zeros follow the values.
+// Copies the values to `output` and fills the rest with zeros.
 template <typename T>
 void CopyPadded(const std::vector<T>& values, Tensor* to) {
   T* const end = std::copy(values.begin(), values.end(), to->data<T>());

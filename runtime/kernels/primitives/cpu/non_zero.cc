@@ -18,12 +18,11 @@ absl::StatusOr<Tensor> Find(KernelContext& ctx, const Tensor& input) {
   ASSIGN_OR_RETURN(Tensor found, ctx.AllocateTemp(DType::kInt64, {count, rank}));
   if (count == 0) return found;
   int64_t* out = found.data<int64_t>();
-  // The coordinates but the last one are those of a row.
+  // The elements of a row share all coordinates but the last one.
   const int64_t columns = input.dim(rank - 1);
   const int64_t rows = input.num_elements() / columns;
   absl::InlinedVector<int64_t, 6> position(rank - 1, 0);
-  // The columns of some elements that are not zero: found without a branch, because which ones
-  // these are is hard to predict.
+  // The columns of nonzero elements are collected without a branch, which would be hard to predict.
   constexpr int64_t kSome = 512;
   int64_t chosen[kSome];
   for (int64_t row = 0; row < rows; ++row) {

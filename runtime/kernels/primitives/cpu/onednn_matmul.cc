@@ -62,14 +62,14 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulSh
                        [&] { return MakeProduct(s, run, post_ops, packs_b); });
 }
 
-// The layout of a matrix of bfloat16 whose rows, or columns if it is transposed, lie `step`
+// Returns the layout of a matrix of bfloat16 whose rows, or columns if it is transposed, lie `step`
 // elements apart.
 memory::desc Bfloat16Layout(int64_t rows, int64_t columns, int64_t step, bool transposed) {
   const memory::dims strides{transposed ? 1 : step, transposed ? step : 1};
   return memory::desc({rows, columns}, memory::data_type::bf16, strides);
 }
 
-// The product of `rows` of the rows of one matrix.
+// Returns the product for `rows` rows of one matrix.
 absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(const MatMulShape& s,
                                                                           int64_t rows,
                                                                           const PostOps& post_ops,

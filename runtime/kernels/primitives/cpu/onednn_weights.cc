@@ -9,7 +9,7 @@ using dnnl::memory;
 
 namespace {
 
-// A key of a blocked layout, of all that distinguishes it from others.
+// Returns a key of a blocked layout, made of everything that distinguishes it from others.
 std::string LayoutKey(const memory::desc& layout) {
   const auto& d = layout.data;
   const auto& blocking = d.format_desc.blocking;

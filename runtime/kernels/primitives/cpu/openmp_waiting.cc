@@ -1,4 +1,4 @@
-// Limits how long idle OpenMP threads spin before they sleep. These are threads of custom ops only,
+// Limits how long idle OpenMP threads spin before they sleep. Only custom ops have such threads,
 // since oneDNN runs on the thread that calls it.
 //
 // By default libgomp spins for milliseconds at the start and at the end of a region. That is faster

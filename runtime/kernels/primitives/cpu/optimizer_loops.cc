@@ -1,6 +1,6 @@
 #include "runtime/kernels/primitives/cpu/optimizer_loops.h"
 
-// The namespace of this instruction set.
+// The namespace for the instruction set that this file is compiled for.
 #ifdef __AVX512F__
 #define TESSERA_VECTOR_ABI avx512
 #else

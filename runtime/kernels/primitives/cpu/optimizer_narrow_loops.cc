@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-// Without epsilon, TensorFlow multiplies by the reciprocal of the root.
+// TensorFlow multiplies by the reciprocal of the root where there is no epsilon.
 template <typename Storage>
 Rounded<Storage> OverRoot(Rounded<Storage> x, Rounded<Storage> y, Rounded<Storage> epsilon) {
   const Rounded<Storage> reciprocal = 1 / std::sqrt(y.value());

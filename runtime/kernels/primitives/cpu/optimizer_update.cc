@@ -13,12 +13,13 @@
 namespace tessera {
 namespace {
 
-// Nanoseconds for an element, about what the traffic of Adam costs.
+// The cost of an element in nanoseconds, about that of Adam's memory traffic.
 constexpr double kCost = 2.5;
-// Elements of narrow floats that are computed at once as float.
+// The number of narrow floats that are converted to float and updated at once.
 constexpr int64_t kBlock = 512;
 
-// Null if the rule is not defined for the dtype. Loops of narrow floats take floats.
+// Returns the loop of a rule, or null if the rule is not defined for the dtype. The loops of narrow
+// floats take floats.
 OptimizerLoop FindLoop(DType dtype, OptimizerRule rule, bool variant) {
   static const bool has_avx512 = HasAvx512();
   switch (dtype) {
@@ -38,7 +39,7 @@ OptimizerLoop FindLoop(DType dtype, OptimizerRule rule, bool variant) {
   }
 }
 
-// `rows` from element `begin` on, `count` elements long. Requires that it is a single row.
+// Returns `count` elements of `rows`, which must be a single row, from element `begin` on.
 OptimizerRows Part(const OptimizerRows& rows, int64_t begin, int64_t count, size_t element_size) {
   OptimizerRows part = rows;
   part.row_size = count;
@@ -49,7 +50,7 @@ OptimizerRows Part(const OptimizerRows& rows, int64_t begin, int64_t count, size
   return part;
 }
 
-// A single row of narrow floats, through blocks of float.
+// Updates a single row of narrow floats, which are converted to float block by block.
 template <typename T>
 void RunNarrowRow(OptimizerLoop loop, const OptimizerStep& step, const OptimizerRows& row) {
   float gradient[kBlock], state[1 + kMaxOptimizerSlots][kBlock];
@@ -89,7 +90,7 @@ absl::StatusOr<Tensor> AsInt64(KernelContext& ctx, const Tensor& indices) {
   return wide;
 }
 
-// Rows are updated one after the other, since one may stand there several times.
+// Updates the rows one after the other, since an index may occur several times.
 absl::Status RunSparse(KernelContext& ctx, OptimizerLoop loop, const OptimizerStep& step,
                        const Tensor& indices, const Tensor& variable, OptimizerRows rows) {
   const int64_t num_rows = variable.dim(0);

@@ -11,8 +11,8 @@ namespace {
 
 using Kind = PackedFormat::Kind;
 
-// oneDNN's layouts depend on the batch size and on the number of threads. More than a few are not
-// worth their memory.
+// The largest number of oneDNN's layouts that are kept. They depend on the batch size and on the
+// number of threads, and more than a few are not worth their memory.
 constexpr int64_t kMaxOneDnnLayouts = 3;
 constexpr int kMaxTimesNeeded = 1 << 16;
 
@@ -48,7 +48,7 @@ void PackedWeights::Hold(const ScaledWeights& weights) {
   const Tensor scale = weights.scale == nullptr ? Tensor() : *weights.scale;
   if (values_.has_value()) {
     if (IsSame(values_, weights.values) && IsSame(scale_, scale)) return;
-    // The weights vary after all: others must come more often before they are packed.
+    // The weights vary after all. Other weights must come more often before they are packed.
     times_needed_ = std::min(2 * times_needed_, kMaxTimesNeeded);
   }
   entries_.clear();

@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-// Combines the elements of a window, which are numbers, or GCC's vectors of numbers.
+// The operations of a pool on the elements of a window, which are numbers or GCC's vectors of
+// numbers.
 struct Greatest {
   template <typename T>
   using Sum = T;
@@ -40,16 +41,17 @@ struct Average {
   static T Add(T sum, T value) {
     return sum + value;
   }
-  // sum / count, by the inverse of the count and a step of Newton's, which take less time.
+  // Returns sum / count, from the inverse of the count and one step of Newton's method, which takes
+  // less time than a division.
   template <typename T, typename Count>
   static T Result(T sum, Count count, Count inverse) {
     const T mean = sum * inverse;
     const T rest = sum - mean * count;
-    return rest == rest ? mean + rest * inverse : mean;  // infinity leaves no rest
+    return rest == rest ? mean + rest * inverse : mean;  // `rest` is NaN for infinity
   }
 };
 
-// The average of half, rounded after each step.
+// The operations of an average of halves, which are rounded after each step.
 struct HalfAverage {
   template <typename T>
   using Sum = float;
@@ -62,7 +64,7 @@ struct HalfAverage {
   static float Round(float x) { return static_cast<float>(static_cast<Eigen::half>(x)); }
 };
 
-// Reduces the window whose points lie at `offsets`, in `channels` channels.
+// Reduces one window, whose points lie at `offsets`, for `channels` channels.
 template <typename Pool, typename T>
 void PoolChannels(absl::Span<const int64_t> offsets, int64_t channels, const T* in,
                   int64_t in_channel, T* out, int64_t out_channel) {
@@ -77,7 +79,8 @@ void PoolChannels(absl::Span<const int64_t> offsets, int64_t channels, const T* 
   }
 }
 
-// Reduces the window in adjacent channels from `c` on, as many of them as fill kVectors vectors.
+// Reduces one window for the adjacent channels from `c` on that fill whole groups of kVectors
+// vectors.
 template <typename Pool, int kVectors, int kBytes, typename T>
 [[gnu::always_inline]] inline void PoolVectorsOf(absl::Span<const int64_t> offsets,
                                                  int64_t channels, const T* in, T* out,
@@ -105,8 +108,8 @@ template <typename Pool, int kVectors, int kBytes, typename T>
   }
 }
 
-// Reduces the windows of a run in as many of the adjacent channels as fill vectors. Returns how
-// many channels that were.
+// Reduces the windows of a run for those adjacent channels that fill whole vectors. Returns the
+// number of these channels.
 template <typename Pool, int kBytes, typename T>
 [[gnu::always_inline]] inline int64_t PoolRunOf(const PoolRun& run, int64_t channels, const T* in,
                                                 T* out) {
@@ -131,15 +134,16 @@ TESSERA_AVX512 int64_t PoolWideVectors(const PoolRun& run, int64_t channels, con
   return PoolRunOf<Pool, 64>(run, channels, in, out);
 }
 
-// Two rows of outputs of windows of 3x3 points that each lie one point after the window before, all
-// of them inside: two windows, one above the other, share two rows of three.
+// Two output rows of a pool with 3x3 windows and a stride of 1, for windows that lie inside the
+// image. Two windows, one above the other, share two of their three rows.
 struct PoolRowPair {
   int64_t count;            // windows in a row
-  int64_t channels;         // which lie beside each other
+  int64_t channels;         // which are adjacent in memory
   int64_t in_row, out_row;  // elements from row to row
 };
 
-// Pools both rows of outputs for adjacent channels from `c` on, as many as fill kVectors vectors.
+// Pools both output rows for the adjacent channels from `c` on that fill whole groups of kVectors
+// vectors.
 template <typename Pool, int kVectors, int kBytes, typename T>
 [[gnu::always_inline]] inline void PoolRowPairVectors(const PoolRowPair& pair, const T* in, T* out,
                                                       int64_t& c) {
@@ -147,7 +151,7 @@ template <typename Pool, int kVectors, int kBytes, typename T>
   constexpr int64_t kLanes = kBytes / sizeof(T);
   constexpr T kCount = 9, kInverse = T{1} / kCount;
   for (; c + kVectors * kLanes <= pair.channels; c += kVectors * kLanes) {
-    // The last three columns of the upper windows, and of the lower ones.
+    // The reduced columns of the last three points, for the upper and the lower windows.
     Vector upper[3][kVectors] = {}, lower[3][kVectors] = {};
     for (int64_t x = 0; x < pair.count + 2; ++x) {
       const T* const from = in + x * pair.channels + c;
@@ -196,7 +200,7 @@ TESSERA_AVX512 void PoolTwoWideRows(const PoolRowPair& pair, const T* in, T* out
   PoolRowPairVectors<Pool, 1, 16>(pair, in, out, c);
 }
 
-// One row of outputs of windows of 2x2 points that tile the image.
+// Pools one output row of 2x2 windows that tile the image.
 template <typename Pool, typename T>
 [[gnu::always_inline]] inline void PoolRowOf2x2(int64_t points, int64_t channels, const T* top,
                                                 const T* bottom, T* out) {
@@ -223,7 +227,7 @@ TESSERA_AVX512 void PoolWideRow(int64_t points, int64_t channels, const T* top, 
   PoolRowOf2x2<Pool>(points, channels, top, bottom, out);
 }
 
-// Padding does not take part: means leave it out of the count.
+// Pools all windows. Padding is left out, also of the count of a mean.
 template <typename Pool, typename T>
 void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   constexpr bool kHasVectors = std::is_same_v<T, float> || std::is_same_v<T, double>;
@@ -238,7 +242,7 @@ void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   }
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  int64_t paired = 0, paired_end = 0;  // rows of outputs whose windows inside are done by twos
+  int64_t paired = 0, paired_end = 0;  // output rows that are computed in pairs
   if constexpr (kHasVectors) {
     if (OverlapsBy3x3(s) && s.channels % (16 / sizeof(T)) == 0) {
       const auto pool_rows = HasAvx512() ? PoolTwoWideRows<Pool, T> : PoolTwoRows<Pool, T>;

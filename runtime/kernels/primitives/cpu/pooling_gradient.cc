@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-// In which to add up elements of T.
+// The type in which elements of T are summed.
 template <typename T>
 using SumOf =
     std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
@@ -36,8 +36,8 @@ void Store(const SumOf<T>* sums, Tensor* output) {
   }
 }
 
-// Calls visit(in_start, out_start) for each image: where its elements start in the input and in the
-// output.
+// Calls visit(in_start, out_start) for each image, with the indices of its first elements in the
+// input and in the output.
 template <typename Visit>
 void ForEachImage(KernelContext& ctx, const PoolShape& s, const Visit& visit) {
   const int64_t in_size = s.input_points() * s.channels, out_size = s.output_points() * s.channels;
@@ -46,8 +46,8 @@ void ForEachImage(KernelContext& ctx, const PoolShape& s, const Visit& visit) {
   });
 }
 
-// The first maximum of each window, all channels of a point at once; channels are last. Calls
-// visit(input element, output element) for each output element.
+// Finds the first maximum of each window, for all channels of a point at once, if channels come
+// last. Calls visit(input element, output element) for each output element.
 template <typename T, typename Visit>
 void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, int64_t out_start,
                             const Visit& visit) {
@@ -65,7 +65,7 @@ void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, i
         std::copy_n(from, channels, top);
         std::fill_n(place, channels, number);
       } else {
-        // Without branches, which would be mispredicted half of the time.
+        // The loop has no branches, which would be mispredicted half of the time.
         for (int64_t c = 0; c < channels; ++c) {
           const T value = from[c];
           const bool is_better = top[c] < value;
@@ -82,7 +82,7 @@ void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, i
   }
 }
 
-// Returns whether an element counts as a maximum of its window. No infinity and no NaN does.
+// Returns true if an element counts as a maximum of its window. An infinity or a NaN does not.
 template <typename T>
 bool IsNearMaximum(T element, T maximum) {
   if constexpr (std::is_integral_v<T>) {
@@ -92,9 +92,9 @@ bool IsNearMaximum(T element, T maximum) {
   }
 }
 
-// Calls visit(input element, output element) for each output element of an image, with the first
-// input element that is the maximum of its window, or, if all equal ones count, with each that is
-// near to it.
+// Calls visit(input element, output element) for each output element of an image. The input element
+// is the first maximum of the window. With kAllEqual, visit is called for each input element that
+// IsNearMaximum().
 template <bool kAllEqual, typename T, typename Visit>
 void ForMaxima(const PoolShape& s, const T* in, int64_t in_start, int64_t out_start,
                const Visit& visit) {
@@ -150,9 +150,9 @@ void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input
   });
 }
 
-// Writes the gradient of a window of 2x2 points, of a channel or of as many as V, T or a vector of
-// T, has: the first maximum gets it, the others get 0. The right points of the window lie `right`
-// elements behind the left ones.
+// Writes the gradient of a window of 2x2 points, for one channel or for a vector of channels,
+// according to V. The first maximum gets the gradient, and the other points get 0. The right points
+// of the window lie `right` elements after the left ones.
 template <typename V, typename T>
 [[gnu::always_inline]] inline void SplitAmongFour(const T* top, const T* bottom, int64_t right,
                                                   const T* from, T* to_top, T* to_bottom) {
@@ -177,7 +177,7 @@ template <typename V, typename T>
   store(e_wins ? g : zero, to_bottom + right);
 }
 
-// Gives the gradients of `points` windows, side by side, to the elements that were the maxima.
+// Writes the gradients of `points` adjacent windows to the elements that were the maxima.
 template <typename T>
 void SplitRowAmong2x2(int64_t points, int64_t channels, const T* top, const T* bottom,
                       const T* from, T* to_top, T* to_bottom) {
@@ -191,8 +191,8 @@ void SplitRowAmong2x2(int64_t points, int64_t channels, const T* top, const T* b
     typedef T Vector __attribute__((vector_size(32)));
     constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
     if (channels < kLanes) {
-      // The elements that a vector writes beyond its point are overwritten by the next one. The
-      // last windows, whose vectors would leave the row, go channel by channel.
+      // The elements that a vector writes beyond its point are overwritten by the next window. The
+      // last windows, whose vectors would leave the row, are computed channel by channel.
       for (; (points - x) * channels >= kLanes; ++x) split(Vector{}, 0);
     } else {
       for (; x < points; ++x) {
@@ -213,7 +213,7 @@ void SplitAmong2x2(KernelContext& ctx, const PoolShape& s, const T* in, const T*
   ForRowsOf2x2(ctx, s, [&](int64_t top_start, int64_t bottom_start, int64_t pooled) {
     SplitRowAmong2x2(s.output[2], s.channels, in + top_start, in + bottom_start, gradient + pooled,
                      out + top_start, out + bottom_start);
-    // No window covers the rest of the row.
+    // No window covers the last point of a row of odd length.
     std::fill(out + top_start + tiled, out + top_start + row_size, T(0));
     std::fill(out + bottom_start + tiled, out + bottom_start + row_size, T(0));
   });
@@ -276,8 +276,8 @@ absl::Status RunArgmaxPoolGradient(KernelContext& ctx, const PoolShape& shape, A
   });
 }
 
-// Adds its part of a gradient to each element of a window of `count` elements. TensorFlow rounds
-// each step of half, which it multiplies by the inverse of the count.
+// Adds the part of a gradient that one element of a window of `count` elements gets. For half,
+// TensorFlow multiplies by the inverse of the count, and rounds each step.
 template <typename T>
 void AddMean(T gradient, int64_t count, SumOf<T>* sum) {
   if constexpr (std::is_same_v<T, Eigen::half>) {

@@ -28,7 +28,7 @@ Algorithm PlanWeights(int64_t n, int64_t k, int64_t positions, int64_t rows,
   if (speeds.has_amx && splits_little && k >= gemm::kBlock && n * k * positions <= kMaxSplit) {
     return Algorithm::kAmxGemm;
   }
-  // oneDNN is at least as fast where it does not wait for weights.
+  // Up to these sizes oneDNN is at least as fast, because it does not wait for weights.
   constexpr int64_t kMinColumns = 32, kMinDepth = 16, kWeightsPerRow = 512;
   const bool pays = speeds.has_avx512 && n >= kMinColumns && k >= kMinDepth &&
                     n * k * positions >= kWeightsPerRow * rows;
@@ -44,8 +44,8 @@ bool HasEnoughRows(Algorithm algorithm, int64_t m, int64_t n, int64_t k, int64_t
   return m >= min_rows && m * n * k * positions >= min_products;
 }
 
-// Returns the number of rows from which on constant weights are packed for FMA. A skinny product
-// takes as long as reading its weights.
+// Returns the smallest number of rows for which constant weights are packed for FMA. A skinny
+// product takes as long as reading its weights.
 int64_t FewestPackedRows(const MachineSpeeds& speeds) {
   return speeds.packed_gemv_bytes > speeds.gemv_bytes ? 1 : kMaxGemvRows + 1;
 }
@@ -67,7 +67,8 @@ bool TransposedPays(int64_t rows, int64_t n, int64_t k) {
   return rows >= kMinRows && n >= kMinColumns && k >= kMinDepth && rows * n <= kMaxSums;
 }
 
-// Larger filters take memory and time to load. A megabyte of them must save 15 us of each run.
+// The nanoseconds that a byte of additional filter must save in each run: 15 us for a megabyte.
+// Larger filters take memory, and time to load.
 constexpr double kNanosecondsAFilterByte = 0.015;
 
 double WinogradCost(const WinogradTiling& tiling, const MachineSpeeds& speeds) {
@@ -91,8 +92,8 @@ bool HasImplicitGemm(const ConvolutionShape& s) {
   return s.filter.size() == 2 && !s.channels_first && s.groups == 1;
 }
 
-// Returns true for dense layers of a few vectors, such as those that find the weights of an image's
-// channels. A call of oneDNN takes longer than most of them.
+// Returns true for dense layers of a few vectors, such as those that compute the weights of
+// channels in a squeeze-and-excitation block. A call of oneDNN takes longer than most of them.
 bool IsFewPoints(const ConvolutionShape& s) {
   int64_t points = s.batch;
   for (int64_t d : s.output) points *= d;
@@ -105,8 +106,9 @@ Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerCo
   if (context.numerics == Numerics::kStrict) {
     return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
   }
-  // Other weights are packed by the first product that gains by it. Weights that come again in each
-  // step of a loop are read from a cache, which any product gains by.
+  // Weights of a loop are packed in any case: each step reads them again, from a cache, and
+  // products of any size gain by that. Other weights are packed by the first product that gains by
+  // it.
   if (use == WeightUse::kOnceARun) return Algorithm::kOneDnn;
   const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
   return packed == Algorithm::kFmaGemm ? packed : Algorithm::kOneDnn;

@@ -10,10 +10,10 @@
 namespace tessera {
 namespace {
 
-// Nanoseconds a number.
+// The cost of a number in nanoseconds.
 constexpr double kCost = 15;
 
-// `make(group, out)` makes the numbers of a group; the last group may be cut off.
+// Fills `out` in groups of numbers that `make(group, out)` computes. The last group may be cut off.
 template <typename T, typename Make>
 void FillGroups(KernelContext& ctx, Tensor* out, Make make) {
   constexpr int kGroup = kPerBlock<T>;
@@ -28,7 +28,7 @@ void FillGroups(KernelContext& ctx, Tensor* out, Make make) {
   });
 }
 
-// A block a group.
+// Fills `out` with one block of the generator for each group.
 template <typename T, typename D>
 void FillBlocks(KernelContext& ctx, const Philox& generator, const D& distribution, Tensor* out) {
   FillGroups<T>(ctx, out, [&](int64_t group, T* numbers) {
@@ -38,7 +38,7 @@ void FillBlocks(KernelContext& ctx, const Philox& generator, const D& distributi
   });
 }
 
-// Several blocks at once, word by word, in loops that the compiler makes vectors of.
+// The number of blocks that are computed together, in loops that the compiler vectorises.
 constexpr int kBlocks = 16;
 struct Blocks {
   uint32_t words[Philox::kBlockSize][kBlocks];
@@ -74,8 +74,8 @@ TESSERA_AVX512 void WideUniform(const Philox& generator, float* out) {
   UniformFloats(generator, out);
 }
 
-// Makes vectors of the bits alone: the logarithm, sine and cosine are the C library's for one
-// number.
+// Only the bits are computed in vectors. The logarithm, sine and cosine are the scalar functions of
+// the C library.
 [[gnu::always_inline]] inline void NormalFloats(const Philox& generator, float* out) {
   const Blocks blocks = NextBlocks(generator);
   const auto& [x0, x1, x2, x3] = blocks.words;
@@ -87,8 +87,8 @@ TESSERA_AVX512 void WideNormals(const Philox& generator, float* out) {
   NormalFloats(generator, out);
 }
 
-// `make` makes the floats of kBlocks blocks, each of which takes `cost` nanoseconds; the last ones
-// may be cut off.
+// Fills `out` with the floats that `make` computes from kBlocks blocks. A float takes `cost`
+// nanoseconds. The last floats may be cut off.
 void FillFloats(KernelContext& ctx, const Philox& generator, double cost,
                 void (*make)(const Philox& generator, float* out), Tensor* out) {
   constexpr int64_t kFloats = 4 * kBlocks;

@@ -9,11 +9,11 @@
 namespace tessera {
 namespace {
 
-// The root is the processor's. Its reciprocal is refined from an estimate by two of Newton's steps
-// with fused multiplication and addition, whose result is the quotient rounded to nearest unless
-// all bits of the root's mantissa are set (Markstein, "Computation of elementary functions on the
-// IBM RISC System/6000 processor", 1990). Vectors with such a root, or with an element that is not
-// a positive normal number, are divided.
+// The root is the processor's. Its reciprocal is refined from an estimate by two steps of Newton's
+// method with fused multiplication and addition. The result is the quotient rounded to nearest
+// unless all bits of the root's mantissa are set (Markstein, "Computation of elementary functions
+// on the IBM RISC System/6000 processor", 1990). Vectors with such a root, or with an element that
+// is not a positive normal number, are divided.
 constexpr int32_t kMantissa = 0x7fffff;
 constexpr int32_t kLeastNormal = 0x00800000;
 constexpr int32_t kInfinity = 0x7f800000;
@@ -33,7 +33,7 @@ void RootsByAvx2(const float* x, int64_t vectors, float* y) {
     }
     const __m256i bits = _mm256_and_si256(_mm256_castps_si256(root), mantissa);
     const __m256i all_set = _mm256_cmpeq_epi32(bits, mantissa);
-    // The bits of normal numbers, taken as unsigned numbers, are at or above those of the least
+    // Compared as unsigned numbers, the bits of a normal number are not below those of the smallest
     // one.
     const __m256i place = _mm256_sub_epi32(_mm256_castps_si256(value), least);
     const __m256i beside = _mm256_cmpeq_epi32(_mm256_max_epu32(place, normals), place);

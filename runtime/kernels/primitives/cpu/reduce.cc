@@ -28,8 +28,8 @@ class CpuReduce final : public Reduce {
   }
 
  private:
-  // Returns whether the dtype of a mean cannot hold the number of elements. TensorFlow gives
-  // infinity or NaN then.
+  // Returns true if the dtype of a mean cannot hold the number of elements. TensorFlow returns
+  // infinity or NaN in this case.
   bool IsUncountable(int64_t count) const {
     return kind_ == ReduceKind::kMean && count > kGreatestHalf;
   }

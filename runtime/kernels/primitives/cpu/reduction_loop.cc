@@ -5,13 +5,15 @@
 namespace tessera {
 namespace {
 
-// Accumulators of a row that are worked on at a time: they stay in the first-level cache.
+// The number of a row's accumulators that are used at a time, so that they stay in the first-level
+// cache.
 constexpr int64_t kColumns = 1024;
-// Rows added before accumulators are merged into others.
+// The number of rows that are added before the accumulators are merged into others.
 constexpr int64_t kRows = 256;
-// A reduction of more elements into few outputs is cut into parts of so many.
+// The number of elements in a part. A reduction of more elements into few outputs is cut into
+// parts.
 constexpr int64_t kPart = 1 << 16;
-// Nanoseconds an element.
+// The cost of an element in nanoseconds.
 constexpr double kCost = 0.15;
 
 }  // namespace
@@ -36,7 +38,7 @@ ReductionPlan::ReductionPlan(const Shape& shape, absl::Span<const bool> reduced)
     groups.pop_back();
   }
   int64_t stride = columns_;
-  if (!groups.empty()) {  // is reduced
+  if (!groups.empty()) {  // reduced group
     rows_ = groups.back().size;
     groups.pop_back();
     stride *= rows_;
@@ -58,9 +60,9 @@ int64_t ReductionPlan::Offset(const Axes& axes, int64_t index) {
   return offset + index * axes[0].stride;
 }
 
-// One call of RunReduction(). Outputs are worked on in blocks: up to kColumns of a row of the kept
-// group that comes last, or a single one if a reduced group does. The elements of a block are rows
-// of all reduced groups, counted through.
+// One call of RunReduction(). Outputs are computed in blocks: up to kColumns outputs along the last
+// group if that is kept, otherwise a single output. The elements of a block are numbered by rows,
+// over all reduced groups.
 class ReductionRun {
  public:
   ReductionRun(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype, const char* in,
@@ -75,7 +77,7 @@ class ReductionRun {
         num_blocks_(plan.num_outputs() / plan.columns() * blocks_per_row_) {}
 
   void Run(ThreadPool* pool) {
-    // Few outputs of many elements: parts of the reduction are the units of work.
+    // With few outputs of many elements, parts of the reduction are the units of work.
     const int64_t part = std::max<int64_t>(1, kPart / width_);
     const int64_t parts = num_blocks_ <= 16 ? (plan_.num_reduced() + part - 1) / part : 1;
     if (parts <= 1) {
@@ -87,20 +89,20 @@ class ReductionRun {
 
  private:
   struct Block {
-    int64_t row;     // of the outputs
-    int64_t column;  // first one
-    int64_t count;   // of columns
+    int64_t row;     // a row of outputs
+    int64_t column;  // the first column
+    int64_t count;   // the number of columns
   };
   Block BlockAt(int64_t i) const {
     if (blocks_per_row_ == 1) return {i, 0, plan_.columns()};
     const int64_t column = i % blocks_per_row_ * kColumns;
     return {i / blocks_per_row_, column, std::min(kColumns, plan_.columns() - column)};
   }
-  // Returns whether each output is made of elements that follow upon those of the output before it.
+  // Returns true if the elements of each output directly follow those of the previous output.
   bool IsContiguous() const {
     return plan_.columns() == 1 && plan_.reduced().empty() && plan_.kept().size() <= 1;
   }
-  // Room for the accumulators of a block, twice.
+  // Returns the bytes of two sets of accumulators for a block.
   int64_t ScratchBytes() const { return 2 * width_ * loops_.size; }
 
   void RunWhole(ThreadPool* pool) const {
@@ -145,8 +147,8 @@ class ReductionRun {
     }
   }
 
-  // Sets `acc` to what rows [begin, end) add up to. Many rows go through accumulators of their own,
-  // behind those of the block.
+  // Sets `acc` to the reduction of rows [begin, end). Many rows are accumulated in groups, in a
+  // second set of accumulators behind `acc`, which is merged into the first.
   void AddBlock(const Block& block, int64_t begin, int64_t end, char* acc) const {
     loops_.init(acc, block.count);
     if (plan_.columns() == 1 || end - begin <= kRows) {

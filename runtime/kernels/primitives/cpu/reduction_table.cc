@@ -18,7 +18,7 @@ ReductionLoops LoopsOf(DType dtype) {
     if (dtype == DType::kHalf) loops = MakeReductionLoops<R, float, Eigen::half>();
     if (dtype == DType::kBfloat16) loops = MakeReductionLoops<R, float, Eigen::bfloat16>();
   }
-  // There are no vectors of bool.
+  // A bool is reduced as a byte, because there are no vectors of bool.
   if constexpr (kTypes == kBool) loops = MakeReductionLoops<R, uint8_t>();
   CHECK(loops.init != nullptr) << "no reduction of " << DTypeName(dtype);
   return loops;

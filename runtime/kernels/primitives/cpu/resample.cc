@@ -15,8 +15,9 @@
 namespace tessera {
 namespace {
 
-// The weighted sum of what the taps of output `i` name; two taps as TensorFlow interpolates, so
-// that results agree to the last bit. `at(index)` gives an input.
+// Returns the weighted sum of the inputs that the taps of output `i` name. Two taps are
+// interpolated as TensorFlow does it, so that results agree to the last bit. `at(index)` returns an
+// input.
 template <typename At>
 inline float Sum(const ResampleTaps& taps, int64_t i, At at) {
   const int32_t* const index = &taps.index[i * taps.span];
@@ -43,14 +44,14 @@ void Blend(const float* first, const float* second, float weight, int64_t count,
   for (int64_t i = 0; i < count; ++i) to[i] = first[i] + (second[i] - first[i]) * weight;
 }
 
-// Interpolates `count` pixels of a row, from output column `first_column` on. Both rows have room
-// for one float behind their end if the pixels have three channels.
+// Interpolates `count` pixels of a row, from output column `first_column` on. If the pixels have
+// three channels, both rows must have room for one more float at their end.
 void BlendColumns(const ResampleTaps& columns, int64_t first_column, int64_t count,
                   const float* row, int64_t channels, float* to) {
   const int32_t* index = &columns.index[2 * first_column];
   const float* weight = &columns.weight[2 * first_column];
   if (channels == 3) {
-    // The fourth float is that of the next pixel, which overwrites it.
+    // The fourth float belongs to the next pixel, which overwrites it.
     for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
       const FourFloats first = LoadFour(row + index[0] * 3);
       const FourFloats blend = first + (LoadFour(row + index[1] * 3) - first) * weight[1];
@@ -64,8 +65,8 @@ void BlendColumns(const ResampleTaps& columns, int64_t first_column, int64_t cou
   }
 }
 
-// Sum() of three channels at once for a row of pixels. As BlendColumns(). kSpan is that of the
-// taps, or 0 for any.
+// Computes Sum() for a row of pixels, three channels at once. The rows need the same room as in
+// BlendColumns(). kSpan is the span of the taps, or 0 for any span.
 template <int kSpan>
 void SumColumnsOf3(const ResampleTaps& columns, const float* row, float* to) {
   const int span = kSpan == 0 ? columns.span : kSpan;
@@ -94,7 +95,7 @@ SumColumns SumColumnsOf3For(int span) {
   }
 }
 
-// Sum() for all elements of output row `y`, of rows that have `size` each.
+// Computes Sum() for all elements of output row `y`. Rows have `size` elements.
 void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t size, float* to) {
   if (taps.span == 2) {
     for (int64_t i = 0; i < size; ++i) {
@@ -111,12 +112,12 @@ void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t siz
   }
 }
 
-// ResampleImages() with two taps in both directions, for a strip of output columns. The rows
-// between which an output row lies stay in the cache for the next one.
+// Does what ResampleImages() does for a strip of output columns, with two taps in both directions.
+// The two rows that an output row is interpolated from are kept for the next output row.
 template <typename T>
 class RowBlender {
  public:
-  // `end` is that of all images. `byte_columns`, which may be null, blends rows of bytes.
+  // `end` is the end of all images. `byte_columns`, which may be null, interpolates rows of bytes.
   RowBlender(const T* image, const T* end, int64_t width, int64_t channels,
              const ResampleTaps& columns, int64_t first_column, int64_t num_columns,
              const ByteColumns* byte_columns)
@@ -132,7 +133,7 @@ class RowBlender {
                         byte_columns != nullptr ? byte_columns->size() : 0)),
         below_(above_.size()) {}
 
-  // Writes the strip of output row `y`. Fastest for rows in order.
+  // Writes the strip of output row `y`. This is fastest if rows are written in order.
   void BlendRow(const ResampleTaps& rows, int64_t y, float* out) {
     const int32_t above = rows.index[2 * y], below = rows.index[2 * y + 1];
     const float weight = rows.weight[2 * y + 1];
@@ -177,8 +178,8 @@ class RowBlender {
   int32_t above_index_ = -1, below_index_ = -1;
 };
 
-// Returns how many output columns make a strip: two rows of it lie in the first-level cache. Rows
-// that must be converted first are not cut.
+// Returns the number of output columns in a strip, two rows of which fit into the first-level
+// cache. Rows that must be converted first are not cut.
 template <typename T>
 int64_t StripColumns(int64_t columns, int64_t channels) {
   constexpr int64_t kStripFloats = 3072;
@@ -218,7 +219,7 @@ void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleT
   });
 }
 
-// Along the width first, only the rows that the height needs.
+// Resamples along the width first, and only those rows that the height needs.
 template <typename T>
 absl::Status ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
                             const ResampleTaps& columns, float* out) {

@@ -20,7 +20,7 @@ absl::Status RunReshapeIndices(KernelContext&, absl::Span<const int64_t> from_di
       out[d] = to_dims[d] == 0 ? 0 : flat % to_dims[d];
       if (to_dims[d] != 0) flat /= to_dims[d];
     }
-    // The first dimension takes what is left: one division less.
+    // The first coordinate is what is left, which saves a division.
     if (to_rank > 0) out[0] = to_dims[0] == 0 ? 0 : flat;
   }
   return absl::OkStatus();

@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-// The running totals of `count` rows of `inner` elements each, `inner` elements apart.
+// Computes the running totals of `count` rows of `inner` elements each, which are `inner` elements
+// apart.
 template <typename R, typename T>
 void Accumulate(const T* x, T* y, int64_t count, int64_t inner, const ScanOptions& options) {
   const R r{};

@@ -11,7 +11,8 @@
 namespace tessera {
 namespace {
 
-// One call, with indices that were checked if they had to be: those out of range are skipped.
+// The operands of one call. Indices that are out of range are skipped; if they are errors, they
+// were checked before.
 struct Work {
   absl::Span<const int64_t> index;
   int64_t size, slice;
@@ -53,7 +54,7 @@ absl::Status Divide(const Work& work) {
   }
   ForEachPair<T>(work, [](T& to, const T& from) {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      // The most negative number by -1 overflows; it wraps to itself, as in two's complement.
+      // The most negative number divided by -1 overflows, and wraps to itself.
       if (from == -1) {
         to = static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(to));
         return;
@@ -117,7 +118,7 @@ absl::Status Combine(ScatterOp op, const Work& work) {
   return VisitNumericType(dtype, [&]<typename T>() { return Arithmetic<T>(op, work); });
 }
 
-// The indices as int64: as they are if they can be used so, else changed in scratch memory.
+// Returns the indices as int64, in scratch memory if they have to be converted or resolved.
 absl::StatusOr<Tensor> Resolve(KernelContext& ctx, const Tensor& indices, int64_t size,
                                BadIndices bad_indices) {
   if (bad_indices == BadIndices::kError) RETURN_IF_ERROR(CheckIndices(indices, size));

@@ -31,7 +31,7 @@ double DivisorOf(SegmentDivisor divisor, double count) {
                                              : std::sqrt(count);
 }
 
-// Indices this far ahead are prefetched: their rows are seldom in the cache.
+// The distance, in indices, at which rows are prefetched. They are seldom in the cache.
 constexpr int64_t kAhead = 8;
 
 // Reduces the whole segments that indices [begin, last) belong to.
@@ -86,7 +86,7 @@ absl::Status RunSegmentLookup(KernelContext& ctx, SegmentDivisor divisor, const 
   return VisitRealType(data.dtype(), [&]<typename T>() {
     const int64_t width = output->num_elements() / rows;
     std::memset(output->mutable_raw(), 0, output->size_bytes());
-    // Threads take ranges of indices, whose ends move to where a segment starts.
+    // Threads take ranges of indices, whose ends are moved to the start of a segment.
     const int64_t count = static_cast<int64_t>(segments.size());
     const auto start = [&](int64_t at) {
       while (at > 0 && at < count && segments[at] == segments[at - 1]) ++at;

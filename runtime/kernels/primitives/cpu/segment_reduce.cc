@@ -26,7 +26,7 @@ T ValueOf(EmptySegment empty) {
   return T(0);
 }
 
-// Returns where another number follows. Long runs are compared a block at a time.
+// Returns the end of a run of equal segment numbers. Long runs are compared a block at a time.
 template <typename Id>
 size_t EndOfRun(absl::Span<const Id> ids, size_t first) {
   constexpr size_t kBlock = 16;
@@ -67,7 +67,7 @@ class CpuSegmentReduce final : public SegmentReduce {
     const int64_t segments = out->dim(0);
     Id largest = -1;
     for (const Id id : ids) largest = std::max(largest, id);
-    // The numbers of rows without elements may be any, as in TensorFlow.
+    // If rows have no elements, any segment number is allowed, as in TensorFlow.
     if (largest >= segments && data.num_elements() > 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("segment number ", largest, " is not below 'num_segments', ", segments));
@@ -87,7 +87,7 @@ class CpuSegmentReduce final : public SegmentReduce {
     }
     const int64_t columns = out->num_elements() / segments;
     const int64_t size = static_cast<int64_t>(DTypeSize(data.dtype()));
-    // Every thread walks through all numbers, which pays for whole cache lines of columns alone.
+    // Every thread reads all segment numbers, which pays only for whole cache lines of columns.
     constexpr int64_t kColumns = 16;
     ctx.ParallelFor((columns + kColumns - 1) / kColumns, 0.1 * kColumns * ids.size(),
                     [&](int64_t first_block, int64_t end_block) {

@@ -20,9 +20,9 @@ namespace {
 using simd::Loops;
 using simd::PrefetchRows;
 
-// Points whose sums are computed together, so that each weight is used often.
+// The number of points whose sums are computed together, so that each weight is used often.
 constexpr int64_t kPointsPerBand = 56;
-// Bytes of depthwise outputs that are computed before they are multiplied.
+// The bytes of depthwise outputs that are computed before they are multiplied.
 constexpr int64_t kBytesPerGroup = 96 << 10;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -97,7 +97,7 @@ struct Part {
   int64_t begin_panel = 0, end_panel = 0;
   // The first part adds the bias and the residual.
   bool is_first = true;
-  bool is_whole = true;  // no other part adds to these sums
+  bool is_whole = true;  // true if no other part adds to these sums
 };
 
 class Block {
@@ -132,7 +132,7 @@ class Block {
   }
 
   int64_t rows() const { return s_.depthwise.batch * height_; }
-  int64_t row_size() const { return width_ * s_.out_channels; }  // of the output
+  int64_t row_size() const { return width_ * s_.out_channels; }  // floats in a row of the output
   int64_t panels() const { return depthwise_.panels.count; }
   simd::Bounds bounds() const { return project_.bounds; }
 
@@ -204,7 +204,7 @@ class Block {
     return std::max<int64_t>(1, (height_ + rows - 1) / rows);
   }
 
-  // Panels whose depthwise outputs are multiplied together.
+  // Returns the number of panels whose depthwise outputs are multiplied together.
   int64_t GroupSize() const {
     const int64_t bytes = band_ * width_ * depthwise_.panels.size * sizeof(float);
     return std::clamp<int64_t>(kBytesPerGroup / bytes, 1, panels());
@@ -366,9 +366,9 @@ class Block {
   const SeparableBlockShape& s_;
   const float* const input_;
   const Loops& loops_;
-  const int64_t height_, width_;  // of the output
+  const int64_t height_, width_;  // the size of the output
   const int64_t reach_;           // rows that a column of the filter spans
-  const int64_t band_;            // rows of the output that are made together
+  const int64_t band_;            // output rows that are computed together
   const int64_t ring_rows_, row_points_;
   PackedLayer expand_, depthwise_, project_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using Vector = __m512;
 constexpr int kLanes = 16;
-// Rows whose sums are held in registers, for each number of vectors.
+// The number of rows whose sums are held in registers, for each number of vectors.
 constexpr int kRows[kMaxVectors + 1] = {0, 16, 12, 8, 6};
 
 inline Vector Load(const float* from) { return _mm512_loadu_ps(from); }
@@ -25,7 +25,7 @@ inline void StoreFirst(Vector v, float* to, int64_t count) {
   _mm512_mask_storeu_ps(to, First(count), v);
 }
 inline Vector Broadcast(float x) { return _mm512_set1_ps(x); }
-// The second operand is returned if either is NaN.
+// The instruction returns its second operand if either is NaN.
 inline Vector Max(Vector a, Vector b) { return _mm512_max_ps(a, b); }
 inline Vector Min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
 #else
@@ -61,7 +61,7 @@ inline Vector Bound(Vector x, const Bounds& bounds) {
 
 // ---- matrix products ----
 
-// Adds, clamps and stores `count` rows of sums of which only some columns exist.
+// Adds, clamps and stores `count` rows of sums. Only the first m.columns columns exist.
 void StoreSome(const Multiplication& m, int64_t row, int64_t count, int64_t vectors,
                const float* sums) {
   for (int64_t i = row; i < row + count; ++i) {
@@ -196,8 +196,9 @@ void Multiply(int64_t vectors, const Multiplication& m) {
 
 // ---- depthwise convolutions ----
 
-// Computes kCount outputs from `first` on, of one vector of channels. With a 3x3 filter and a
-// stride of kStride each point is read once; kStride 0 stands for any filter.
+// Computes kCount outputs from `first` on, for one vector of channels. If kStride is not 0, the
+// filter is 3x3 and has this stride, and each point is read once. With kStride 0 the filter is
+// arbitrary.
 template <int kStride, int kCount>
 __attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, int64_t step,
                                                     int64_t channel, int64_t first) {
@@ -273,14 +274,14 @@ void Depthwise(int64_t vectors, const DepthwiseRow& d) {
 
 // ---- transposition ----
 
-// Interleaves one half of each of two vectors, the lower ones (0) or the upper ones (1).
+// Interleaves the lower halves (0) or the upper halves (1) of two vectors.
 template <int kHalf, int... kLane>
 inline Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(a, b, (kLane % 2 * kLanes + (kHalf * kLanes + kLane) / 2)...);
 }
 
-// Transposes as many rows as a vector has lanes. Each step moves row i + j * lanes / 2 to row 2 i +
-// j, and elements likewise, until the halves have one element.
+// Transposes a square matrix of kLanes rows. Each step moves row i + j * lanes / 2 to row 2 i + j,
+// and the elements of each row in the same way.
 inline void Transpose(Vector (&rows)[kLanes]) {
   constexpr std::make_integer_sequence<int, kLanes> kAll;
 #pragma GCC unroll 4

@@ -23,7 +23,7 @@ void Row(SoftmaxKind kind, const T* x, int64_t count, T* out, std::vector<T>* sc
   }
 }
 
-// Computes rows [begin, end) of a type that is computed in itself.
+// Computes rows [begin, end) of float or double.
 template <typename T>
 void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
           char* out) {
@@ -34,7 +34,8 @@ void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t 
   }
 }
 
-// Computes rows of whole vectors, which are copied, a few at a time, and then computed in place.
+// Computes rows that consist of whole vectors. A few rows at a time are copied, and then computed
+// in place.
 void RowsOfVectors(const char* in, int64_t begin, int64_t end, int64_t columns, char* out) {
   static const auto softmax = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
   constexpr int64_t kRows = 8;

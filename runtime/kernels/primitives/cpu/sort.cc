@@ -32,8 +32,8 @@ bool Precedes(const Element<T>& a, const Element<T>& b) {
   return a.index < b.index;
 }
 
-// A number of up to 32 bits and its index as one integer, whose order is that of Precedes():
-// comparing integers takes no branches.
+// Returns a number of up to 32 bits and its index as one integer. Integers have the order of
+// Precedes(), and comparing them takes no branches.
 template <typename T, bool kGreatest>
 uint64_t KeyOf(T value, int64_t index) {
   uint32_t key;
@@ -51,14 +51,15 @@ uint64_t KeyOf(T value, int64_t index) {
   return uint64_t{key} << 32 | static_cast<uint32_t>(index);
 }
 
-// Leaves the `k` first of `count` elements in `chosen`, in order; at(i) makes element i.
+// Sets `chosen` to the `k` first of `count` elements, in order. at(i) returns element i.
 template <typename E, typename At, typename Less>
 void SelectFirst(int64_t count, int64_t k, const At& at, const Less& less, std::vector<E>* chosen) {
   chosen->clear();
   if (k == 0) return;
   for (int64_t i = 0; i < k; ++i) chosen->push_back(at(i));
   if (k < count) {
-    // A heap with the last of the chosen on top: most elements are turned away at the first look.
+    // The top of the heap is the last of the chosen elements. Most elements are rejected by a
+    // comparison with it.
     std::make_heap(chosen->begin(), chosen->end(), less);
     for (int64_t i = k; i < count; ++i) {
       const E element = at(i);
@@ -71,7 +72,8 @@ void SelectFirst(int64_t count, int64_t k, const At& at, const Less& less, std::
   std::sort(chosen->begin(), chosen->end(), less);
 }
 
-// Calls visit(rank, index) for the `k` first of `count` elements, `stride` apart, in order.
+// Calls visit(rank, index) for the `k` first of `count` elements, in order. The elements are
+// `stride` apart.
 template <typename T, bool kGreatest, typename Visit>
 void VisitFirst(const T* row, int64_t count, int64_t stride, int64_t k, const Visit& visit) {
   if constexpr (sizeof(Compared<T>) <= sizeof(uint32_t)) {
@@ -153,8 +155,8 @@ absl::Status RunNthElement(KernelContext& ctx, int64_t n, const Tensor& x, Tenso
 }
 REGISTER_PRIMITIVE(NthElement, kCpu, RunNthElement);
 
-// Elements that are compared before the next look at what they gave, for the loop over them to
-// vectorise.
+// The number of elements that are compared before the count is checked, so that the loop over them
+// is vectorised.
 constexpr int64_t kRankBlock = 64;
 
 bool IsIn(const float* predictions, int64_t count, int64_t target, int64_t k) {

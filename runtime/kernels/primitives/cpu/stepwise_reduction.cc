@@ -10,14 +10,14 @@
 namespace tessera {
 namespace {
 
-// Nanoseconds an element.
+// The cost of an element in nanoseconds.
 constexpr double kCost = 0.3;
-// Rows from which on four accumulators take turns for each column.
+// The smallest number of rows for which four accumulators take turns in each column.
 constexpr int64_t kManyRows = 16;
-// Outputs of fewer runs are computed by several threads each.
+// With fewer runs than this, several threads compute each output.
 constexpr int64_t kFewRuns = 16;
 
-// `count` elements, `stride` apart.
+// A sequence of `count` elements that are `stride` apart.
 struct Steps {
   int64_t count;
   int64_t stride;
@@ -69,7 +69,7 @@ class StepwiseRun {
     });
   }
 
-  // Reduces few long runs: each of their leaves is a unit of work.
+  // Reduces a few long runs. Each of their leaves is a unit of work.
   void LongRows(ThreadPool* pool) const {
     struct Leaf {
       int64_t first;
@@ -122,7 +122,7 @@ class StepwiseRun {
     });
   }
 
-  // kVectors neighbouring vectors of columns; `from` is the first row of the first one.
+  // Reduces kVectors neighbouring vectors of columns. `from` is the first row of the first vector.
   template <int kVectors>
   void ColumnVectors(const Storage* from, int64_t output) const {
     const int64_t rows = plan_.rows(), columns = plan_.columns();
@@ -168,8 +168,8 @@ class StepwiseRun {
     for (int64_t i = 0; i < count; ++i) Store(output + i, Number::FromStored(lanes[i]));
   }
 
-  // Up to eight outputs from `output` on, each by itself: first(i) is the first element of output
-  // i, whose others lie at `inner` and `outer` steps from it.
+  // Computes up to eight outputs from `output` on, each of them in order. first(i) is the first
+  // element of output i; `inner` and `outer` give the distances of its other elements.
   template <typename First>
   void InOrder(int64_t output, const First& first, Steps outer, Steps inner) const {
     const int64_t count = std::min<int64_t>(kLanes, plan_.num_outputs() - output);

@@ -12,17 +12,17 @@ using gemm::kBlock;
 
 static_assert(kMaxRows == gemm::kRegisterRows);
 
-// Sums of quarters of the rows and of the weights, named as in the literature.
+// The sums of quarters of the rows and of the weights, named as in the literature.
 enum RowSum { kS1, kS2, kS3, kS4, kRowSums };
 enum WeightSum { kT1, kT2, kT3, kMinusT4, kWeightSums };
-constexpr int64_t kRowQuarters = 3;  // the quarters that are multiplied: all but (1, 0)
+constexpr int64_t kRowQuarters = 3;  // all quarters but (1, 0) are multiplied
 constexpr int64_t kProducts = 7;
 
-// Biased exponents of floats whose products and sums are far from overflow.
+// The limits of biased exponents of floats whose products and sums are far from overflow.
 constexpr int kMinExponent = 127 - 50, kMaxExponent = 127 + 50;
 
-// Floats from one sum of weights to the next, chosen so that the sums do not all start in the same
-// sets of the first-level cache.
+// Returns the distance, in floats, from one sum of weights to the next. It is chosen so that the
+// sums do not all start in the same sets of the first-level cache.
 int64_t WeightStride(int64_t half) { return half * kBlock + 48; }
 
 // Returns the larger of `largest` and the magnitudes in x, as integers.
@@ -44,15 +44,15 @@ inline __mmask16 AreBalanced(__m512i x, __m512i y) {
 // The kCount x kBlock sums to which products are added, and their destination.
 struct Sums {
   const float* from = nullptr;  // zeros if null
-  float* also = nullptr;        // others which the products are added to, in place, if not null
+  float* also = nullptr;        // if not null, further sums that the products are added to
   float* to = nullptr;          // may be `from`
   const gemm::Destination* last = nullptr;  // replaces `to` if not null
 };
 
-// Sums of weights that are computed when they are loaded, and stored for the row pairs that follow.
-// They stand for a gemm::PanelSlice.
+// The following structs compute sums of weights when these are loaded, and store them for the next
+// row pairs. They have the functions of a gemm::PanelSlice.
 
-// T1 and T2. T2 is the one that is multiplied.
+// Computes T1 and T2, and returns T2 to be multiplied.
 struct MakeT1AndT2 {
   __m512 Load(int64_t at) const {
     const __m512 first = _mm512_sub_ps(_mm512_loadu_ps(b12 + at), _mm512_loadu_ps(b11 + at));
@@ -70,7 +70,7 @@ struct MakeT1AndT2 {
   float *t1, *t2;
 };
 
-// T3 or -T4, which are differences.
+// Computes T3 or -T4, which are differences.
 struct MakeDifference {
   __m512 Load(int64_t at) const {
     const __m512 x = _mm512_sub_ps(_mm512_loadu_ps(minuend + at), _mm512_loadu_ps(subtrahend + at));
@@ -159,8 +159,8 @@ class Multiplication {
  private:
   static constexpr int64_t kSums = kMaxRows * kBlock;
 
-  // Each argument holds the floats of a sum of weights if they have been computed, and otherwise
-  // computes them.
+  // Computes the seven products. Each argument is a sum of weights, or a maker that computes the
+  // sum.
   template <typename T2, typename T3, typename MinusT4>
   void Fast(const T2& t2, const T3& t3, const MinusT4& minus_t4) {
     alignas(64) float u2[kSums], u3[kSums];
@@ -204,7 +204,7 @@ class Multiplication {
   void Add(const Rows& rows, const float* weights, const Sums& sums) {
     kAdd[rows_.count - 1](SliceOf(rows), gemm::PanelSlice(weights), &prefetcher_, sums);
   }
-  // Requires blocks of kMaxRows rows.
+  // Adds the products with weights that a maker computes. Requires blocks of kMaxRows rows.
   template <typename Maker>
   void Add(const Rows& rows, const Maker& weights, const Sums& sums) {
     strassen::Add<kMaxRows>(SliceOf(rows), weights, &prefetcher_, sums);

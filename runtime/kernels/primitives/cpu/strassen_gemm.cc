@@ -17,20 +17,20 @@ using gemm::kBlock;
 using strassen::PanelPair;
 using strassen::RowPair;
 
-// The size in floats of the prepared rows. They lie in the third-level cache, from which each group
-// of panels reads them once.
+// The size, in floats, of the prepared rows. They lie in the third-level cache, from which they are
+// read once for each group of panels.
 constexpr int64_t kRowFloats = 3 << 19;
-// The most panel pairs by which the rows in the cache are multiplied in one pass.
+// The largest number of panel pairs that the rows in the cache are multiplied by in one pass.
 constexpr int64_t kMaxGroupPairs = 2;
-// Row pairs that prefetch the next panels.
+// The number of row pairs that prefetch the next panels.
 constexpr int64_t kPrefetchingPairs = 8;
 // The depth to sum at once. The products of further slices are added to the output.
 constexpr int64_t kMaxDepth = 768;
 constexpr int64_t kDepthUnit = 2 * strassen::kDepthMultiple, kPairRows = 2 * strassen::kMaxRows;
 
-// Returns the panel pairs of a pass whose slices have this half depth. They and their sums take up
-// to half of the second-level cache, through which the rows pass: with two pairs instead of one,
-// BERT-base with eight texts took 5 % longer on cores with 1 MiB (scripts/bench model).
+// Returns the number of panel pairs of a pass, for slices of this half depth. They and their sums
+// take up to half of the second-level cache, through which the rows pass: with two pairs instead of
+// one, BERT-base with eight texts took 5 % longer on cores with 1 MiB (scripts/bench model).
 int64_t GroupPairs(int64_t half) {
   const int64_t bytes = 2 * sizeof(float) * strassen::PanelPairFloats(half);
   return std::clamp<int64_t>(SpeedsForCpu().cache_bytes / (2 * bytes), 1, kMaxGroupPairs);
@@ -71,8 +71,8 @@ int64_t ColumnsOfSecond(int64_t n, int64_t pair) { return n - (2 * pair + 1) * k
 struct Pass {
   DepthSlice slice;
   int64_t first_pair = 0, pairs = 0;
-  bool is_first = false;             // of its slice
-  const int8_t* balanced = nullptr;  // a byte for each pair
+  bool is_first = false;             // true for the first pass of a slice
+  const int8_t* balanced = nullptr;  // one byte for each pair
   Epilogue epilogue;
 };
 

@@ -20,7 +20,8 @@ struct Dim {
 };
 using Dims = absl::InlinedVector<Dim, 8>;
 
-// Drops dimensions of size 1 and merges neighbours that step through both views as one would.
+// Drops dimensions of size 1, and merges neighbours that both views traverse like a single
+// dimension.
 Dims Coalesce(absl::Span<const int64_t> sizes, absl::Span<const int64_t> from_strides,
               absl::Span<const int64_t> to_strides, int64_t width) {
   Dims dims;
@@ -76,8 +77,8 @@ int64_t Count(const Dims& dims, size_t end) {
   return count;
 }
 
-// Elements narrower than a register are moved through memcpy of constant size, so that views of any
-// alignment are fine; objects are assigned.
+// Copies one element. Plain elements are copied by memcpy of constant size, so that views may have
+// any alignment; objects are assigned.
 template <typename T>
 inline void CopyOne(const char* from, char* to) {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -125,7 +126,8 @@ void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64
   }
 }
 
-// Rows of a few bytes, contiguous in both views, as the pixels of an image that is mirrored.
+// Copies rows of a few bytes that are contiguous in both views, such as the pixels of an image that
+// is mirrored.
 template <size_t kBytes>
 void CopyShortRows(const Dim& rows, const char* from, char* to) {
   for (int64_t i = 0; i < rows.size; ++i, from += rows.from_stride, to += rows.to_stride) {
@@ -134,7 +136,7 @@ void CopyShortRows(const Dim& rows, const char* from, char* to) {
 }
 using ShortRowsCopy = void (*)(const Dim& rows, const char* from, char* to);
 
-// Returns the loop for rows of this many bytes; null if there is none.
+// Returns the loop for rows of this many bytes, or null if there is none.
 ShortRowsCopy ShortRowsCopyFor(int64_t bytes) {
   switch (bytes) {
     case 2:
@@ -168,8 +170,8 @@ template <int kFirst, typename Vector, int... kLane>
   return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kLanes)...);
 }
 
-// Transposes a square of elements narrower than a float, one vector of them by one vector. Each
-// step moves row i + j * n / 2 of n rows to row 2 i + j, and elements likewise.
+// Transposes a square of elements narrower than a float, whose rows are one vector long. Each step
+// moves row i + j * n / 2 of n rows to row 2 i + j, and the elements of each row in the same way.
 template <typename T>
 void TransposeSquare(const char* from, int64_t from_stride, char* to, int64_t to_stride) {
   typedef T Vector __attribute__((vector_size(16)));
@@ -193,7 +195,7 @@ void TransposeSquare(const char* from, int64_t from_stride, char* to, int64_t to
   for (int i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Vector));
 }
 
-// Columns of one view are rows of the other: square blocks keep both sides' cache lines in use.
+// Transposes in square blocks, which use whole cache lines of both views.
 constexpr int64_t kBlock = 16;
 
 template <typename T>
@@ -249,8 +251,8 @@ void TransposeBlocks(const Dims& dims, const char* from, char* to, int64_t begin
   }
 }
 
-// If the innermost dimension is contiguous only in `to` and some other one is in `from`, moves
-// that one beside it: the pair is then a transpose.
+// If the innermost dimension is contiguous only in `to`, and another dimension is contiguous in
+// `from`, moves that dimension beside it. The pair is then a transpose.
 bool FindTranspose(Dims* dims, int64_t width) {
   if (dims->size() < 2) return false;
   const Dim& inner = dims->back();
@@ -266,9 +268,9 @@ bool FindTranspose(Dims* dims, int64_t width) {
   return false;
 }
 
-// Chooses the dimension for the inner loop over contiguous rows: a long one along which they are
-// read in the order of memory, which takes less time than to write them so, or else the last long
-// one.
+// Chooses the dimension for the inner loop over contiguous rows: a long one along which rows are
+// read in the order of memory, which is faster than writing them in that order, or otherwise the
+// last long one.
 void ChooseInnerDimension(Dims* dims, int64_t row_bytes) {
   constexpr int64_t kLong = 8;
   Dim& inner = (*dims)[dims->size() - 2];
@@ -307,7 +309,7 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
     if (bytes <= kMaxMediumRow) ChooseInnerDimension(&dims, bytes);
     const Dim& rows = dims[dims.size() - 2];
     if (bytes >= kMinMediumRow && bytes <= kMaxMediumRow) {
-      // Many rows of one plane are cut into chunks, so that threads can share them.
+      // The rows of a plane are cut into chunks, so that threads can share them.
       const int64_t planes = Count(dims, dims.size() - 2);
       const int64_t chunk = std::min<int64_t>(rows.size, std::max<int64_t>(1, (1 << 15) / bytes));
       const int64_t chunks = (rows.size + chunk - 1) / chunk;
@@ -339,7 +341,7 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
       return;
     }
   }
-  // One long row is cut, so that threads can share it.
+  // A row that is longer than this is cut, so that threads can share it.
   constexpr int64_t kLongRow = 1 << 16;
   const Dim row = dims.back();
   if (pool != nullptr && row.size * width > 4 * kLongRow && Count(dims, dims.size() - 1) < 64) {
@@ -359,11 +361,11 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
               [&](int64_t begin, int64_t end) { CopyRows<T>(dims, from, to, begin, end); });
 }
 
-// Adjacent dimensions that are contiguous in both views are merged first, runs of bytes go through
-// memcpy, and a transpose is done in cache-sized blocks.
+// Merges adjacent dimensions that are contiguous in both views first. Runs of bytes are copied by
+// memcpy, and transposes are made in blocks that fit the cache.
 absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> sizes, const Tensor& from,
                             StridedView from_view, Tensor* to, StridedView to_view) {
-  // Without elements there may be no memory to point into.
+  // A box without elements may have no memory to point into.
   for (int64_t size : sizes) {
     if (size == 0) return absl::OkStatus();
   }
@@ -376,7 +378,7 @@ absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> sizes,
     VisitStorageType(dtype, [&]<typename T>() { Copy<T>(dims, source, target, ctx.pool()); });
     return absl::OkStatus();
   }
-  // A short contiguous row is one wider element.
+  // A short contiguous row is copied as one wider element.
   if (!dims.empty() && dims.back().from_stride == width && dims.back().to_stride == width) {
     const int64_t run = dims.back().size * width;
     if (run == 2 || run == 4 || run == 8 || run == 16) {

@@ -5,8 +5,8 @@
 namespace tessera {
 namespace {
 
-// Elements [begin, end) in row-major order: the rest of a first row, rectangles of whole rows, and
-// the start of a last row.
+// Runs elements [begin, end) in row-major order: the rest of the first row, rectangles of whole
+// rows, and the start of the last row.
 void RunRange(const StridedOperands& operands, int64_t begin, int64_t end, InnerLoop inner) {
   const int rank = operands.rank(), num_operands = operands.num_operands();
   const int64_t columns = rank > 0 ? operands.dim(rank - 1) : 1;

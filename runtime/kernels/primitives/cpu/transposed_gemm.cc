@@ -10,10 +10,11 @@ namespace {
 
 using gemm::kBlock;
 
-// Row blocks that are multiplied by one panel after the other. Their part of the left-hand side
-// stays in the second-level cache meanwhile.
+// The number of row blocks that are multiplied by one panel after the other, while their part of
+// the left-hand side stays in the second-level cache.
 constexpr int64_t kGroupBlocks = 10;
-// Panels that are packed together: their next terms stay in the second-level cache until then.
+// The number of panels that are packed together. Their next terms stay in the second-level cache
+// until they are packed.
 constexpr int64_t kGroupPanels = 8;
 
 struct Operands {
@@ -28,13 +29,14 @@ struct Range {
   int64_t begin, count;
 };
 
-// Returns the share of `whole` that falls to one of `parts` of equal length.
+// Returns part number `part` of `whole`, which is cut into `parts` of about equal length.
 Range ShareOf(const Range& whole, int64_t part, int64_t parts) {
   const int64_t begin = whole.count * part / parts, end = whole.count * (part + 1) / parts;
   return {whole.begin + begin, end - begin};
 }
 
-// Rows of a matrix with `columns` columns, of which `count` are wanted.
+// Returns the range to prefetch for some rows of a matrix with `columns` columns, `count` of which
+// are needed.
 gemm::PrefetchRange Prefetched(const float* matrix, int64_t columns, const Range& rows,
                                const Range& wanted) {
   constexpr int64_t kBytes = sizeof(float);
@@ -44,8 +46,8 @@ gemm::PrefetchRange Prefetched(const float* matrix, int64_t columns, const Range
           .step = columns * kBytes};
 }
 
-// Adds some terms of the products of a group of rows and some columns. They prefetch the terms that
-// come next.
+// Adds some terms of the products of a group of rows and some columns, and prefetches the terms
+// that come next.
 void AddTerms(const Operands& o, const Range& rows, int64_t block_rows, const Range& columns,
               const Range& terms) {
   alignas(64) float panel[gemm::kTransposedDepth * kBlock];

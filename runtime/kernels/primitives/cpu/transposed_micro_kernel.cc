@@ -7,8 +7,8 @@
 namespace tessera::gemm {
 namespace {
 
-// The columns of a term lie in another page than those of the next, where no hardware prefetches
-// them. They are in the second-level cache.
+// The distance, in terms, at which columns are prefetched from the second-level cache. The columns
+// of two terms lie in different pages, and the hardware does not prefetch across pages.
 constexpr int64_t kTermsAhead = 16;
 
 // Computes a block of kCount rows and kVectors * 16 columns. With kPacks the columns come from `b`.
@@ -72,7 +72,7 @@ void Multiply(const TransposedBlock& block) {
 
 using Function = void (*)(const TransposedBlock& block);
 
-// [vectors - 1][packs]
+// The functions for one number of rows, as [vectors - 1][packs].
 struct FunctionsOfCount {
   Function functions[2][2];
 };
@@ -81,7 +81,7 @@ constexpr FunctionsOfCount kFunctionsOf = {
     {{Multiply<kCount, 1, false>, Multiply<kCount, 1, true>},
      {Multiply<kCount, 2, false>, Multiply<kCount, 2, true>}}};
 
-// [rows - 1]
+// The functions for each number of rows, as [rows - 1].
 constexpr FunctionsOfCount kFunctions[kFmaRows] = {
     kFunctionsOf<1>,  kFunctionsOf<2>,  kFunctionsOf<3>,  kFunctionsOf<4>, kFunctionsOf<5>,
     kFunctionsOf<6>,  kFunctionsOf<7>,  kFunctionsOf<8>,  kFunctionsOf<9>, kFunctionsOf<10>,

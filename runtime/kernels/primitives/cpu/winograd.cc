@@ -19,7 +19,7 @@ namespace {
 using winograd::kMaxPoints;
 using winograd::Transforms;
 
-// The number of tiles per thread from which on reading all filters pays. It is lower than
+// The smallest number of tiles per thread for which reading all filters pays. It is lower than
 // kMinRowsPerThread because tiles that threads share move between caches.
 constexpr int64_t kMinTiles = 48;
 
@@ -27,12 +27,13 @@ const Transforms& TransformsOf(const WinogradTiling& tiling) {
   return tiling.output_tile == 2 ? winograd::kTransformsOf2 : winograd::kTransformsOf4;
 }
 
-// Floats from one point of `rows` rows to the next. The extra cache line puts the same row of
-// different points, which are read and written together, in different sets of the cache.
+// Returns the distance, in floats, from one point of `rows` rows to the next. The extra cache line
+// puts equal rows of different points, which are read and written together, in different sets of
+// the cache.
 int64_t PointStride(int64_t rows, int64_t row_stride) { return rows * row_stride + 16; }
 
 constexpr int64_t kMaxChannels = 4096;
-// The values beyond the edges of the input.
+// The values of points beyond the edges of the input.
 const float kZeros[kMaxChannels] = {};
 
 void TransformInputTile(const WinogradTiling& tiling, const float* input, int64_t tile,
@@ -113,12 +114,12 @@ class PointProducts {
         panels_(gemm::Blocks(out_)),
         filters_(filters.raw()) {}
 
-  // Floats from one row of a point to the next.
+  // Returns the distance, in floats, from one row of a point to the next.
   int64_t row_stride() const {
     return kernel_.PackedRowsSize(1, in_) / static_cast<int64_t>(sizeof(float));
   }
 
-  // products [points, rows, out] = tiles [points, rows, row_stride()] times filters.
+  // Computes products [points, rows, out] = tiles [points, rows, row_stride()] * filters.
   void Multiply(KernelContext& ctx, int64_t rows, float* tiles, float* products) const {
     const int64_t block = kernel_.RowBlockSize(rows), panel_bytes = kernel_.PackedSize(1, in_, 1);
     const double cost = 2.0 * rows * in_ * gemm::kBlock / SpeedsForCpu().fma_flops;

@@ -55,7 +55,7 @@ inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
   y[5] = a2 * b2 * x[1] - (a2 + b2) * x[3] + x[5];
 }
 
-// Multiplies m by A^T.
+// Multiplies m by the paper's matrix A^T.
 inline void OutputRow(const Vector (&m)[4], Vector (&y)[2]) {
   y[0] = m[0] + m[1] + m[2];
   y[1] = m[1] - m[2] - m[3];
@@ -70,7 +70,7 @@ inline void OutputRow(const Vector (&m)[6], Vector (&y)[4]) {
   y[3] = a2 * kPointA * difference_a + b2 * kPointB * difference_b + m[5];
 }
 
-// The matrix G.
+// The paper's matrix G.
 template <int kTile>
 constexpr double kG[kTile][3] = {};
 template <>
@@ -160,7 +160,8 @@ void TransformFilter(const float* filter, int point, int64_t in_channels, int64_
                      float* out) {
   const double* const rows = kG<kTile>[point / kTile];
   const double* const columns = kG<kTile>[point % kTile];
-  // Factors are zero for half of the positions, which need not be read.
+  // One term of a transformed filter. Half of the factors are zero, and their positions are not
+  // read.
   struct Term {
     double factor;
     const float* from;
