@@ -1,4 +1,4 @@
-// Primitive: an activation by itself.
+// The primitive that applies an activation by itself.
 #pragma once
 
 #include "absl/status/status.h"

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The sum of two or more tensors of `count` elements of one numeric dtype, from the first to the
-// last. `sum` may be addends[0]. Each addition of narrow floats is rounded.
+// Adds two or more tensors of `count` elements of one numeric dtype, from the first to the last.
+// `sum` may be addends[0]. Each addition of narrow floats is rounded.
 struct AddN {
   using Function = absl::Status(KernelContext& ctx, DType dtype, int64_t count,
                                 absl::Span<const char* const> addends, char* sum);

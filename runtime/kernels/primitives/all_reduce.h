@@ -14,7 +14,7 @@ struct AllReduce {
   enum class Merge : uint8_t { kAdd, kMul, kMin, kMax };
   struct Options {
     Merge merge = Merge::kAdd;
-    bool divide = false;  // by the number of members
+    bool divide = false;  // divides the result by the number of members
     friend bool operator==(const Options&, const Options&) = default;
   };
   // One operand, and the kernel on whose device it lies and the result will lie.

@@ -9,7 +9,7 @@ namespace tessera {
 struct ArgMax {
   // Sets `y`, which has the shape of `x` without `axis`, to the index along the axis of the
   // greatest element for ReduceKind::kMax, or the least for kMin: the first one of equal elements.
-  // NaN is never chosen, nor is an infinity that loses against all numbers; the index is 0 where
+  // Neither a NaN nor the infinity that is the worst value is ever chosen; the index is 0 where
   // there is nothing else. `x` holds real numbers or bool, and at least one element along the axis;
   // `y` is int16, uint16, int32 or int64.
   using Function = absl::Status(KernelContext& ctx, ReduceKind kind, const Tensor& x, int axis,

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// The order of the dimensions in a tensor of rank 4: batch, heads and tokens, or batch, tokens and
-// heads, and then features.
+// The order of the dimensions in a tensor of rank 4: [batch, heads, tokens, features] or [batch,
+// tokens, heads, features].
 struct AttentionOrder {
   bool heads_first = true;
 
@@ -19,7 +19,8 @@ struct AttentionOrder {
   int tokens_dim() const { return heads_first ? 2 : 1; }
   int64_t heads(const Tensor& t) const { return t.dim(heads_dim()); }
   int64_t tokens(const Tensor& t) const { return t.dim(tokens_dim()); }
-  // Elements from one token to the next; 0 if there is only one token, which is broadcast.
+  // Returns the number of elements from one token to the next, or 0 if there is only one token,
+  // which is broadcast.
   int64_t token_stride(const Tensor& t) const {
     return tokens(t) == 1 ? 0 : heads_first ? t.dim(3) : t.dim(2) * t.dim(3);
   }
@@ -36,8 +37,8 @@ struct AttentionOrder {
   }
 };
 
-// A mask of the scores, which are [batch, heads, queries, keys]. Its dimensions are the last of
-// these; it is broadcast along dimensions of size 1 and those that it lacks.
+// A mask of the scores, which are [batch, heads, queries, keys]. A mask of lower rank has the last
+// of these dimensions. It is broadcast along dimensions of size 1 and those that it lacks.
 class AttentionMask {
  public:
   // A vector masks the keys, or the images if `by_image`. `tensor` outlives the mask.
@@ -51,8 +52,8 @@ class AttentionMask {
   }
   const Tensor& tensor() const { return tensor_; }
   const Shape& shape() const { return shape_; }
-  // Elements from one index to the next in dimension `dim` of the scores; 0 where the mask is
-  // broadcast.
+  // Returns the number of elements from one index to the next in dimension `dim` of the scores, or
+  // 0 where the mask is broadcast.
   int64_t step(int dim) const { return steps_[dim]; }
 
  private:
@@ -65,22 +66,23 @@ class AttentionMask {
 struct AttentionInputs {
   const Tensor *query = nullptr, *key = nullptr, *value = nullptr;  // of one dtype and rank 4
   AttentionOrder query_order, key_order, value_order, output_order;
-  int64_t batch = 0, heads = 0, queries = 0, keys = 0;  // what the inputs broadcast to
-  float scale = 1;                                      // of the products of queries and keys
+  int64_t batch = 0, heads = 0, queries = 0, keys = 0;  // the broadcast sizes
+  float scale = 1;                                      // of queries times keys
   absl::InlinedVector<AttentionMask, 2> masks;          // added to the scores in their order
   std::optional<AttentionMask> keep;                    // bool: false replaces a score by `masked`
   float masked = 0;
 };
 
-// output = softmax(scale * query * key^T, masked) * value for each head of each image. `output` is
-// allocated, has output_order, and overlaps no input. Without keys it is 0. All numbers are floats.
+// Computes output = softmax(scale * query * key^T, masked) * value for each head of each image.
+// `output` is allocated, has output_order, and overlaps no input. It is 0 if there are no keys. All
+// numbers are floats.
 // Errors: RESOURCE_EXHAUSTED for scratch memory.
 struct Attention {
   using Function = absl::Status(KernelContext& ctx, const AttentionInputs& inputs, Tensor* output);
 };
 
-// The same of half or bfloat16, with scores that are floats. Masks are of the dtype of the queries,
-// or of float. For devices on which it is faster than the products and the softmax by themselves.
+// Attention of half or bfloat16, with scores that are floats. Masks have the dtype of the queries,
+// or float. Devices implement it if it is faster there than separate products and a softmax.
 struct NarrowAttention {
   using Function = absl::Status(KernelContext& ctx, const AttentionInputs& inputs, Tensor* output);
 };

@@ -5,7 +5,8 @@
 
 namespace tessera {
 
-// A tensor as [outer, channels, inner]: inner is 1 where channels are the last dimension.
+// The shape of a tensor, seen as [outer, channels, inner]; inner is 1 if the channels are the last
+// dimension.
 struct ChannelShape {
   int64_t outer = 0, channels = 0, inner = 1;
 };
@@ -13,37 +14,38 @@ struct ChannelShape {
 struct BatchNorm {
   struct Operands {
     ChannelShape shape;
-    // Added to the variance.
+    // This is added to the variance.
     float epsilon = 0;
-    // True: x is normalised by its own moments. False: by `mean` and `variance`.
+    // Normalises x by its own moments if true, and by `mean` and `variance` if false.
     bool is_training = false;
     // In training, the share of this batch in the moving averages; `mean` and `variance` are read
     // only if it is not 1.
     float average_factor = 1;
 
-    // half, bfloat16 or float.
+    // The tensor to normalise, of half, bfloat16 or float.
     const Tensor& x;
-    // Vectors of `channels` elements: float or bfloat16.
+    // These are vectors of `channels` elements, of float or bfloat16.
     const Tensor& scale;
     const Tensor& offset;
     const Tensor& mean;
     const Tensor& variance;
 
-    // (x - mean) * scale / sqrt(variance + epsilon) + offset, of the dtype of x.
+    // The result (x - mean) * scale / sqrt(variance + epsilon) + offset, of the dtype of x.
     Tensor* y;
-    // Vectors of `channels` elements, float or bfloat16: in training the moving averages, the
-    // variance with Bessel's correction; else `mean` and `variance`. NaN where x has no elements.
+    // Both are vectors of `channels` elements, of float or bfloat16. In training they get the
+    // moving averages, where the variance has Bessel's correction; otherwise they get `mean` and
+    // `variance`. They are NaN if x has no elements.
     Tensor* average_mean;
     Tensor* average_variance;
-    // The same vectors as they normalised x: the variance without the correction. In training they
-    // are 0 where x has no elements.
+    // Both get the moments that normalised x; this variance has no correction. In training they are
+    // 0 if x has no elements.
     Tensor* saved_mean;
     Tensor* saved_variance;
   };
 
-  // Computes the outputs, none of which shares memory with an input. Moments are added up in an
-  // order that depends on the shape only, exactly enough for means that are large beside the
-  // deviation: a CPU adds in double, in two passes. A GPU whose library does it adds floats.
+  // Computes the outputs, none of which shares memory with an input. Moments are summed in an order
+  // that depends on the shape only. They are exact enough for means that are large compared to the
+  // deviation: a CPU adds in double, in two passes. A GPU's library adds floats.
   using Function = absl::Status(KernelContext& ctx, const Operands& operands);
 };
 
@@ -51,13 +53,14 @@ struct BatchNormGradient {
   struct Operands {
     ChannelShape shape;
     float epsilon = 0;
-    // False: `mean` and `variance` do not depend on x.
+    // If false, `mean` and `variance` do not depend on x.
     bool is_training = true;
 
-    // Gradients of y, and x: of one dtype, half, bfloat16 or float.
+    // The gradient of y, and x. Both have one dtype, which is half, bfloat16 or float.
     const Tensor& dy;
     const Tensor& x;
-    // Vectors of `channels` floats; mean and variance are those that normalised x.
+    // These are vectors of `channels` floats. The mean and the variance are those that normalised
+    // x.
     const Tensor& scale;
     const Tensor& mean;
     const Tensor& variance;
@@ -67,7 +70,7 @@ struct BatchNormGradient {
     Tensor* doffset;
   };
 
-  // Computes the gradients of x, scale and offset. Sums as BatchNorm does.
+  // Computes the gradients of x, scale and offset. Sums are as exact as those of BatchNorm.
   using Function = absl::Status(KernelContext& ctx, const Operands& operands);
 };
 

@@ -15,7 +15,8 @@
 
 namespace tessera {
 
-// The area that two boxes share, over the area that either covers; 0 if one is empty.
+// Returns the area of the intersection of two boxes, divided by the area of their union; 0 if one
+// of them is empty.
 template <typename T>
 T IntersectionOverUnion(const T* a, const T* b) {
   const T top_a = std::min<T>(a[0], a[2]), bottom_a = std::max<T>(a[0], a[2]);
@@ -35,9 +36,9 @@ template <typename T>
 struct BoxCandidate {
   int32_t box;
   T score;
-  int32_t first_unseen = 0;  // the selected boxes before it have had their effect
+  int32_t first_unseen = 0;  // boxes selected before this one were taken into account
 };
-// The best on top; of equal ones the first.
+// The best candidate is on top; of equal ones, the one with the lower index.
 template <typename T>
 struct IsWorseCandidate {
   bool operator()(const BoxCandidate<T>& a, const BoxCandidate<T>& b) const {
@@ -57,10 +58,11 @@ struct BoxSelection {
   std::vector<T> scores;
 };
 
-// The boxes that were selected, with which others are compared.
+// The boxes that were selected. Others are compared with them.
 class SelectedBoxes {
  public:
-  // Whether the overlap with any of them is above the threshold. kUnknown: one is no number.
+  // Tells whether the overlap with any selected box exceeds the threshold. kUnknown: an overlap is
+  // NaN.
   enum class Overlap { kNone, kSome, kUnknown };
 
   virtual ~SelectedBoxes() = default;
@@ -69,7 +71,8 @@ class SelectedBoxes {
 };
 
 // Selects at most `max_selected` boxes, as runtime/kernels/primitives/non_max_suppression.h says.
-// `overlap_of` gives that of two boxes by index. `selected`, which may be null, spares its calls.
+// `overlap_of` returns the overlap of two boxes, given by index. `selected`, which may be null,
+// saves calls of it.
 template <typename T>
 BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
                             const BoxThresholds<T>& t,
@@ -82,7 +85,7 @@ BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
   }
   std::priority_queue queue(IsWorseCandidate<T>(), std::move(candidates));
   const bool soft = t.soft_sigma > T(0);
-  if (soft) selected = nullptr;  // each overlap counts
+  if (soft) selected = nullptr;  // each overlap lowers the score
   const T scale = soft ? static_cast<T>(-0.5) / t.soft_sigma : T(0);
   BoxSelection<T> selection;
   while (static_cast<int64_t>(selection.boxes.size()) < max_selected && !queue.empty()) {
@@ -111,7 +114,7 @@ BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
       selection.scores.push_back(next.score);
       if (selected != nullptr) selected->Add(next.box);
     } else if (next.score > t.score) {
-      queue.push(next);  // others may be better by now
+      queue.push(next);  // other candidates may be better now
     }
   }
   return selection;

@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-// Converts each element of `from` to the dtype of `*to`, which has the same shape, other memory and
-// another dtype. Both are real or complex numbers or bool; the functor of real numbers is Convert
-// (runtime/kernels/primitives/elementwise/convert.h).
+// Converts each element of `from` to the dtype of `*to`. `*to` has the same shape, another dtype,
+// and memory of its own. Both are real or complex numbers or bool; the functor of real numbers is
+// Convert (runtime/kernels/primitives/elementwise/convert.h).
 // - Rounding to a narrower float is to the nearest, ties to even, once the `cleared_bits` lowest
 // bits
 //   of the mantissa of a float or double, or of each part of a complex number, are cleared:
@@ -21,7 +21,7 @@ struct Cast {
   using Function = absl::Status(KernelContext& ctx, const Tensor& from, int cleared_bits,
                                 Tensor* to);
 
-  // False for dtypes that are no numbers; equal dtypes need no conversion.
+  // Returns false if a dtype is not a number, or if the dtypes are equal and need no conversion.
   static constexpr bool Supports(DType from, DType to) {
     constexpr DTypeSet kNumbers = kNumeric | kBool;
     return Contains(kNumbers, from) && Contains(kNumbers, to);

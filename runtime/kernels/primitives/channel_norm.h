@@ -1,4 +1,4 @@
-// The batch norm at inference of a fused convolution, with the activation after it.
+// The batch norm of a fused convolution at inference, with the activation after it.
 #pragma once
 
 #include "runtime/kernels/primitives/activation.h"
@@ -13,12 +13,12 @@ struct ChannelNorm {
     float epsilon = 0;
     Activation activation = Activation::kNone;
     float alpha = 0;  // of kLeakyRelu
-    // Vectors of `channels` elements, of the dtype of `values`.
+    // These are vectors of `channels` elements of the dtype of `values`.
     const Tensor& scale;
     const Tensor& offset;
     const Tensor& mean;
     const Tensor& variance;
-    // Real numbers; half and bfloat16 are computed in float.
+    // The numbers to normalise, of a real dtype. half and bfloat16 are computed in float.
     Tensor* values;
   };
 

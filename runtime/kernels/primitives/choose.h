@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// z = condition ? x : y for each element. The operands are z, condition, x and y: z, x and y have
-// elements of `dtype`, any at all, the condition is bool.
+// Computes z = condition ? x : y for each element. The operands are z, condition, x and y. z, x and
+// y have elements of `dtype`, which may be any dtype; the condition is bool.
 struct Choose {
   using Function = absl::Status(KernelContext& ctx, DType dtype, StridedOperands& operands);
 };

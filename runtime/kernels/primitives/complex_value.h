@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// Requires a tensor with an element, in memory that the host may access.
+// Returns the value. Requires a tensor with one element, in memory that the host may access.
 // Errors: those of VisitNumericType().
 inline absl::StatusOr<std::complex<double>> ComplexValueOf(const Tensor& scalar) {
   std::complex<double> value;

@@ -1,4 +1,4 @@
-// Primitive: convolutions of one to three spatial dimensions.
+// The primitive of convolutions with one to three spatial dimensions.
 #pragma once
 
 #include <memory>
@@ -26,15 +26,16 @@ class Convolution {
   using Function = std::unique_ptr<Convolution>(const KernelBuild& build, int filter_input);
   virtual ~Convolution() = default;
 
-  // Uploads what derives from a constant filter, whose last `out_dims` dimensions are the output
-  // channels. For OpKernel::Prepare().
+  // Uploads what is derived from a constant filter, whose last `out_dims` dimensions are the output
+  // channels. OpKernel::Prepare() calls it.
   virtual absl::Status Prepare(const PrepareContext& /*context*/, int /*out_dims*/) {
     return absl::OkStatus();
   }
 
-  // output = activation(convolution(input, filter) + bias + addend). All tensors have the dtype of
-  // `input`, which is a real number, and float if the filter is scaled. The filter's values are
-  // the kernel's input. `output` is allocated, and overlaps neither operand. Sums of nothing are 0.
+  // Computes output = activation(convolution(input, filter) + bias + addend). All tensors have the
+  // dtype of `input`, which is a real number, and is float if the filter is scaled. The filter's
+  // values are the kernel's input. `output` is allocated, and overlaps neither operand. Empty sums
+  // are 0.
   // Errors: UNIMPLEMENTED for other dtypes; RESOURCE_EXHAUSTED for scratch memory.
   virtual absl::Status Run(KernelContext& ctx, const ConvolutionShape& shape,
                            const PostOps& post_ops, const Tensor& input,

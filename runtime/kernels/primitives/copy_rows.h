@@ -1,5 +1,5 @@
-// Copies of rows of some tens to thousands of bytes: for them a call of memcpy() costs as much as
-// what it does.
+// Copies of rows of tens to thousands of bytes, which take about as long as a call of memcpy()
+// itself.
 #pragma once
 
 #include <cstdint>

@@ -11,15 +11,15 @@
 
 namespace tessera {
 
-// Elements between neighbouring rows, and between neighbouring columns, of a matrix; 0 where one
-// row or column stands for all.
+// The distances, in elements, between neighbouring rows and between neighbouring columns of a
+// matrix. A distance of 0 repeats one row or column.
 struct MatrixStrides {
   int64_t row = 0, column = 0;
 };
 
 struct SoftmaxCrossEntropy {
-  // `labels`, of the dtype of `logits`, holds a weight for each class. Both matrices repeat rows or
-  // columns as their strides say.
+  // Takes `labels` of the dtype of `logits`, which hold a weight for each class. The strides of
+  // both matrices may repeat rows or columns.
   using Function = absl::Status(KernelContext& ctx, const Tensor& logits,
                                 MatrixStrides logit_strides, const Tensor& labels,
                                 MatrixStrides label_strides, Tensor* loss, Tensor* gradient);

@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// Moves *constant from host memory to where `device` keeps values of its dtype; null is the host.
-// For OpKernel::Prepare(): work that is enqueued later finds the value there.
+// Moves *constant from host memory to the memory in which `device` keeps values of its dtype. A
+// null device is the host. OpKernel::Prepare() calls this, and work that is enqueued later finds
+// the value there.
 // Errors: RESOURCE_EXHAUSTED.
 absl::Status MoveToDevice(Device* device, Tensor* constant);
 

@@ -1,4 +1,5 @@
-// Marks what runs on the host and, compiled by nvcc, on a GPU too: functors and number formats.
+// Marks functions that run on the host and, compiled by nvcc, on a GPU too, such as functors and
+// number formats.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// Primitives: grey-scale dilation by a structuring function, and its gradients.
+// The primitives of grey-scale dilation by a structuring function and of its gradients.
 //
 // Images are [batch, height, width, channels], a filter [height, width, channels]. All tensors have
 // one dtype, which is a real number; outputs are allocated and overlap no input. Errors:
@@ -12,15 +12,15 @@
 
 namespace tessera {
 
-// How the filter moves over the rows, or over the columns. Position p of the filter at output o
-// lies over o * stride - pad_before + p * rate.
+// The movement of the filter over the rows, or over the columns. Position p of the filter at output
+// o lies over o * stride - pad_before + p * rate.
 struct DilationAxis {
   int64_t stride = 1, rate = 1, pad_before = 0;
 };
 
-// y[b, i, j, c] is the maximum over the window of x[b, ., ., c] + filter[., ., c]. What lies
-// outside the image does not count. A window without anything in it gives the lowest finite value,
-// and the first sum counts even if it is NaN.
+// Sets y[b, i, j, c] to the maximum over the window of x[b, ., ., c] + filter[., ., c]. Positions
+// outside the image are left out. An empty window gives the lowest finite value. The first sum
+// counts even if it is NaN.
 struct Dilation {
   using Function = absl::Status(KernelContext& ctx, const DilationAxis& rows,
                                 const DilationAxis& columns, const Tensor& x, const Tensor& filter,
@@ -29,8 +29,8 @@ struct Dilation {
 
 enum class DilationOperand { kInput, kFilter };
 
-// The gradient with respect to one operand, whose shape `output` has: each element of `gradient`,
-// which has y's shape, is added to that of the operand's elements that made the maximum.
+// Computes the gradient with respect to one operand, whose shape `output` has. Each element of
+// `gradient`, which has y's shape, is added to the element of the operand that made the maximum.
 struct DilationGradient {
   using Function = absl::Status(KernelContext& ctx, DilationOperand operand,
                                 const DilationAxis& rows, const DilationAxis& columns,

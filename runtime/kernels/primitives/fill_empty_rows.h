@@ -1,4 +1,4 @@
-// Values by rows, of which none is empty.
+// Values by rows, where empty rows get a default value.
 #pragma once
 
 #include "absl/status/statusor.h"

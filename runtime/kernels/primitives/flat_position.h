@@ -1,4 +1,4 @@
-// Positions in row-major order of elements that are given by their coordinates, on the host.
+// Row-major positions of elements that are given by their coordinates, computed on the host.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace tessera {
 
 // Returns the position of an element, or -1 if it does not lie within the dimensions. `kDepth` is
-// `depth`, or 0 for any.
+// equal to `depth`, or is 0 for any depth.
 template <int kDepth, typename Index>
 int64_t FlatPosition(const Index* coordinates, int depth, const int64_t* dims) {
   uint64_t position = 0;

@@ -19,7 +19,7 @@ namespace tessera {
 // only later calls of the sweep read stay in scratch memory, so that they never leave the cache.
 struct ElementwiseSweep {
   // The layout of a value's elements. Strides count bytes; 0 repeats an element. In scratch memory
-  // elements lie one after the other, and `column_stride` is the size of one: 1 for a bool.
+  // elements are contiguous, and `column_stride` is the size of an element, which is 1 for a bool.
   struct Operand {
     int base = 0;  // index of the base address that Run() is given; -1 if the value is scratch
     int slot = 0;  // of scratch memory; only used if `base` is -1
@@ -51,16 +51,16 @@ struct ElementwiseSweep {
 // of bools, such as LogicalAnd, and of SelectV2, the choice between floats. Thread-safe.
 class FusedElementwise {
  public:
-  // `functions` are names of declarations without checks and attributes. Fails the build, and gives
-  // null, for what is declared neither for float nor for bool.
+  // `functions` are names of declarations without checks and attributes. Fails the build and
+  // returns null if a function is declared neither for float nor for bool.
   using Function = std::unique_ptr<FusedElementwise>(const KernelBuild& build,
                                                      absl::Span<const std::string> functions);
 
   virtual ~FusedElementwise() = default;
 
   // Makes all calls of the sweep for all elements. `bases` are addresses in the device's memory. A
-  // result may lie where an operand of the same or of an earlier call lies, element by element, if
-  // no later call reads that operand; other overlaps are not allowed.
+  // result may take the place of an operand of the same or an earlier call, element by element, if
+  // no later call reads that operand. Other overlaps are not allowed.
   virtual absl::Status Run(KernelContext& ctx, const ElementwiseSweep& sweep,
                            absl::Span<char* const> bases) const = 0;
 };

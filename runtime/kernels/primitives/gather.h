@@ -1,4 +1,4 @@
-// Picking slices of a tensor by index.
+// Picks slices of a tensor by index.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace tessera {
 
 struct Gather {
-  // The tensors under the shapes that gathering sees. For slices along `axis` with batch
-  // dimensions before it: `outer` is the product of the dimensions between the two.
+  // The shapes of the tensors as this primitive sees them. For slices along `axis`, `outer` is the
+  // product of the dimensions between the batch dimensions and the axis.
   struct Geometry {
     int64_t batch = 1;
     int64_t outer = 1;
@@ -19,9 +19,9 @@ struct Gather {
     int64_t slice = 1;
   };
 
-  // output[b, o, i] = params[b, o, indices[b, i]], slice by slice. Indices are integers of any
-  // width and must be in [0, size); kWrap is not supported. They are checked even if the slices
-  // are empty.
+  // Sets output[b, o, i] = params[b, o, indices[b, i]], slice by slice. Indices are integers of any
+  // width and must be in [0, size); kWrap is not supported. They are checked even if the slices are
+  // empty.
   using Function = absl::Status(KernelContext& ctx, const Geometry& geometry, const Tensor& params,
                                 const Tensor& indices, BadIndices bad_indices, Tensor* output);
 };

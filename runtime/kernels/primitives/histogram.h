@@ -1,4 +1,4 @@
-// Primitive: the part of a range into which each number falls.
+// The primitives that find the part of a range into which each number falls.
 #pragma once
 
 #include "absl/types/span.h"
@@ -7,18 +7,18 @@
 namespace tessera {
 
 struct Histogram {
-  // Counts real numbers by equal parts of [low, high), one for each element of `counts`, which is
-  // int32 or int64 and has at least one: v falls into part floor((v - low) / width), computed in
-  // double. What lies outside counts for the first or the last part, NaN for the first. Requires
-  // that low < high and that high - low is finite.
+  // Counts real numbers in equal parts of [low, high). There is one part for each element of
+  // `counts`, which is int32 or int64 and has at least one element. v falls into part floor((v -
+  // low) / width), computed in double. Numbers outside the range count for the first or the last
+  // part, and NaN for the first. Requires that low < high and that high - low is finite.
   using Function = absl::Status(KernelContext& ctx, double low, double high, const Tensor& values,
                                 Tensor* counts);
 };
 
 struct Bucketize {
   // Sets each element of `buckets`, which is int32 and has the shape of `values`, to the number of
-  // boundaries that are not above the value, a real number; to the number of all for NaN. The
-  // boundaries lie in host memory and do not fall.
+  // boundaries that do not exceed the value, which is a real number. NaN gives the number of all
+  // boundaries. The boundaries lie in host memory and do not decrease.
   using Function = absl::Status(KernelContext& ctx, absl::Span<const float> boundaries,
                                 const Tensor& values, Tensor* buckets);
 };

@@ -1,4 +1,4 @@
-// Generators of seeds that are tensors.
+// Random generators for seeds that are tensors.
 #pragma once
 
 #include "runtime/kernels/primitives/philox.h"
@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Returns the generator that a pair of seeds stands for in stateless ops. Seeds are often small and
-// close: a block of another generator spreads them.
+// Returns the generator for a pair of seeds of a stateless op. Seeds are often small and close to
+// each other, so that a block of another generator spreads them.
 TESSERA_DEVICE_FUNCTION inline Philox PhiloxOfSeeds(uint64_t seed, uint64_t seed2) {
   Philox scrambler(0x02461e293ec8f720, seed, seed2);
   const Philox::Block mixed = scrambler.Next();
@@ -15,8 +15,8 @@ TESSERA_DEVICE_FUNCTION inline Philox PhiloxOfSeeds(uint64_t seed, uint64_t seed
 }
 
 struct KeyOfSeeds {
-  // Sets `key`, uint64[1], and `counter`, uint64[2], to those of PhiloxOfSeeds() for the two
-  // elements of `seeds`, which has an integer dtype.
+  // Sets `key`, uint64[1], and `counter`, uint64[2], to the key and the counter of PhiloxOfSeeds()
+  // for the two elements of `seeds`, which has an integer dtype.
   using Function = absl::Status(KernelContext& ctx, const Tensor& seeds, Tensor* key,
                                 Tensor* counter);
 };

@@ -5,13 +5,14 @@
 
 namespace tessera {
 
-// y[c] = x[c] / (bias + alpha * sum over c' within `radius` of c of x[c']^2) ^ beta
+// The parameters of y[c] = x[c] / (bias + alpha * s) ^ beta, where s is the sum of x[c']^2 over the
+// channels c' within `radius` of c.
 struct LocalResponseOptions {
   int64_t radius = 0;
   float bias = 0, alpha = 0, beta = 0;
 };
 
-// Tensors are half, bfloat16 or float, which all are computed in float, and hold pixels of
+// Tensors are of half, bfloat16 or float, all of which are computed in float. They hold pixels of
 // `channels` elements each, at least one. Outputs do not share memory with inputs.
 
 struct LocalResponse {
@@ -20,8 +21,8 @@ struct LocalResponse {
 };
 
 struct LocalResponseGradient {
-  // Sets `dx` to the gradient of x, from the gradient of y and from what LocalResponse took and
-  // gave.
+  // Sets `dx` to the gradient of x, given the gradient of y and the input and output of
+  // LocalResponse.
   using Function = absl::Status(KernelContext& ctx, const LocalResponseOptions& options,
                                 int64_t channels, const Tensor& dy, const Tensor& x,
                                 const Tensor& y, Tensor* dx);

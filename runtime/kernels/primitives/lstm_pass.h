@@ -1,5 +1,5 @@
-// Primitives: all steps of an LSTM over a sequence, forward and backward, with the recurrent
-// weights packed once for all of them.
+// The primitives of all steps of an LSTM over a sequence, forward and backward, with the recurrent
+// weights packed once for all steps.
 //
 //   ASSIGN_OR_RETURN(const auto pass, make_pass(ctx, units, positions, recurrent));
 //   if (pass != nullptr) return pass->Run(ctx, operands, /*begin=*/0, /*end=*/batch);
@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-// One matrix for each step, `step` floats apart; 0 if all steps share one.
+// A matrix for each step. They are `step` floats apart, or 0 if all steps share one matrix.
 template <typename T>
 struct StepMatrices {
   T* first = nullptr;
@@ -48,9 +48,9 @@ struct LstmBackwardOperands {
   int64_t gates_step = 0;        // floats from step to step
   const float* c0 = nullptr;
   StepMatrices<const float> c, tanh_c;   // [batch, units]
-  StepMatrices<const float> d_y, d_cs;   // of the outputs and cell states of all steps; null: none
-  float *d_h = nullptr, *d_c = nullptr;  // [batch, units]: in, of what follows the last step;
-                                         // out, of the initial state
+  StepMatrices<const float> d_y, d_cs;   // gradients of the outputs and cell states; null: none
+  float *d_h = nullptr, *d_c = nullptr;  // [batch, units]: on input, those after the last step;
+                                         // on output, those of the initial state
   StepMatrices<float> d_sums;            // [batch, 4 * units]
 };
 
@@ -60,8 +60,9 @@ class LstmPass {
  public:
   using Operands = PassOperands;
 
-  // Packs `recurrent`, [units, 4 * units]. Returns null if the processor, or infinities and NaNs
-  // among the weights, call for a product and a cell a step. Errors: RESOURCE_EXHAUSTED.
+  // Packs `recurrent`, [units, 4 * units]. Returns null if the processor has no such pass, or if a
+  // weight is infinite or NaN. The caller then computes a product and a cell for each step. Errors:
+  // RESOURCE_EXHAUSTED.
   using Function = absl::StatusOr<std::unique_ptr<LstmPass>>(KernelContext& ctx, int64_t units,
                                                              const LstmGatePositions& positions,
                                                              const float* recurrent);

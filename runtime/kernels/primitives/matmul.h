@@ -1,4 +1,4 @@
-// Primitive: batched matrix products.
+// The primitive of batched matrix products.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// output[batch] = a[batch] * b[batch]. Each is a row-major product of m x k by k x n.
+// The geometry of output[batch] = a[batch] * b[batch]. Each product multiplies row-major matrices
+// of m x k and k x n.
 struct MatMulShape {
   int64_t m = 0, n = 0, k = 0;
   // True if the operand is stored as k x m (or n x k).
@@ -32,7 +33,7 @@ struct MatMulShape {
   friend bool operator==(const MatMulShape&, const MatMulShape&) = default;
 };
 
-// How often a run multiplies by the same weights: once, or in each step of a loop.
+// Tells whether a run multiplies by the same weights once, or in each step of a loop.
 enum class WeightUse { kOnceARun, kEachStep };
 
 // The products of one kernel. It keeps what it derives from constant weights, such as a packed or
@@ -50,15 +51,15 @@ class MatMul {
   using Function = std::unique_ptr<MatMul>(const KernelBuild& build, int b_input);
   virtual ~MatMul() = default;
 
-  // Derives from the input, if it is a constant matrix, what its products need, whatever their
-  // number of rows. For OpKernel::Prepare() of kernels that multiply by the input as it is.
+  // If the input is a constant matrix, derives from it what products with any number of rows need.
+  // OpKernel::Prepare() calls this in kernels that multiply by the unchanged input.
   // Errors: RESOURCE_EXHAUSTED.
   virtual absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) = 0;
 
-  // output = activation(a * b + bias + addend). All tensors have one dtype, which is a real or a
-  // complex number; activations are of real numbers only. `b` is the kernel's input, or is computed
-  // from it in this run. `output` is allocated, and overlaps neither operand. With k == 0 the
-  // product is 0. Infinities and NaNs spread as in sums of products.
+  // Computes output = activation(a * b + bias + addend). All tensors have one dtype, which is a
+  // real or a complex number; only real numbers have activations. `b` is the kernel's input, or is
+  // computed from it in this run. `output` is allocated, and overlaps neither operand. With k == 0
+  // the product is 0. Infinities and NaNs spread as in sums of products.
   // Errors: UNIMPLEMENTED for other dtypes; RESOURCE_EXHAUSTED for scratch memory.
   virtual absl::Status Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const PostOpInputs& inputs,

@@ -1,4 +1,4 @@
-// Primitives: images made of pixels of other images, and the gradient of that.
+// The primitives of images that consist of pixels of other images, and of their gradient.
 //
 // Images are [batch, height, width, channels]. Outputs are allocated and overlap no input.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// Output pixel (y, x) is pixel (rows[y], columns[x]) of the same image. Both tensors have one
+// Sets output pixel (y, x) to pixel (rows[y], columns[x]) of the same image. Both tensors have one
 // trivially copyable dtype and are not empty, and all indices are valid.
 struct NearestPixels {
   using Function = absl::Status(KernelContext& ctx, absl::Span<const int64_t> rows,
@@ -19,8 +19,9 @@ struct NearestPixels {
                                 Tensor* output);
 };
 
-// The transpose: pixel (y, x) of `gradients` is added to pixel (rows[y], columns[x]) of the output,
-// whose other pixels are 0. Both tensors are of the same real numbers, and are added up as such.
+// The transpose of NearestPixels. Pixel (y, x) of `gradients` is added to pixel (rows[y],
+// columns[x]) of the output, whose other pixels are 0. Both tensors have the same real dtype, in
+// which the sums are computed.
 struct NearestPixelsGradient {
   using Function = absl::Status(KernelContext& ctx, absl::Span<const int64_t> rows,
                                 absl::Span<const int64_t> columns, const Tensor& gradients,

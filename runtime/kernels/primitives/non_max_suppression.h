@@ -1,4 +1,4 @@
-// Primitive: the best of boxes that overlap.
+// The primitive that selects the best of overlapping boxes.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace tessera {
 
-// Selects boxes by their scores, the best first and of equal ones the first. A selected box drops
-// those that overlap it by more than a threshold; or, with a positive `soft_sigma`, it multiplies
-// all scores by exp(-overlap^2 / (2 soft_sigma)) (Bodla et al., arXiv:1704.04503). Only scores
-// above a threshold count; a NaN is above none.
+// Selects boxes in the order of their scores, the best first; of equal ones, the one with the lower
+// index first. A selected box removes those that overlap it by more than a threshold. With a
+// positive `soft_sigma`, it multiplies all other scores by exp(-overlap^2 / (2 soft_sigma)) (Bodla
+// et al., arXiv:1704.04503). Only scores above a threshold count, and NaN is not above it.
 //
-// `boxes` [n, 4] are opposite corners y1, x1, y2, x2, or, if `from_overlaps`, [n, n] the overlap of
+// `boxes` [n, 4] are opposite corners y1, x1, y2, x2, or, if `from_overlaps`, the overlap [n, n] of
 // each pair. `scores` [n] has the dtype of the boxes, float or half. Writes the indices of the
-// selected boxes and zeros after them, and their scores likewise unless `selected_scores` is null:
-// their length is the most that is selected. `count`, a scalar of int32, gets how many were
-// selected. Errors: UNIMPLEMENTED for other dtypes.
+// selected boxes, and their scores unless `selected_scores` is null. The length of these vectors is
+// the largest number of boxes that is selected; zeros fill the rest. `count`, a scalar of int32,
+// gets how many were selected. Errors: UNIMPLEMENTED for other dtypes.
 struct NonMaxSuppression {
   struct Options {
     float overlap_threshold = 0;

@@ -1,4 +1,4 @@
-// Primitive: where a tensor is not zero.
+// The primitive that finds the nonzero elements of a tensor.
 #pragma once
 
 #include "absl/status/statusor.h"

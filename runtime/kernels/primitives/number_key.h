@@ -1,6 +1,5 @@
-// Elements as keys of hash tables. Equality is that of numbers and texts: 0 equals -0, and NaN
-// nothing. Only numbers of 16 bits differ where their bits do, since TensorFlow's tables look for
-// them by their bits.
+// Elements as keys of hash tables. Keys are compared as numbers or texts: 0 equals -0, and NaN
+// equals nothing. Only numbers of 16 bits are compared by their bits, as in TensorFlow's tables.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace tessera {
 
-// A half or a bfloat16.
+// The key of a half or a bfloat16.
 struct HalfKey {
   uint16_t bits;
   bool is_nan;
@@ -27,7 +26,7 @@ struct HalfKey {
   }
 };
 
-// The type as which elements of type T are compared.
+// The key type of elements of type T.
 template <typename T>
 struct KeyType {
   using type = T;

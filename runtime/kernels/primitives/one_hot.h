@@ -1,4 +1,4 @@
-// A new dimension with a mark at an index.
+// One-hot encoding of indices along a new dimension.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 namespace tessera {
 
 struct OneHot {
-  // For `indices` of shape [outer, inner], integers of any width, the output of shape
-  // [outer, depth, inner]: output[o, indices[o, i], i] is the scalar `on`, all else the scalar
-  // `off`. An index out of [0, depth) has no mark. The three have one dtype, of any size.
+  // Sets output[o, indices[o, i], i] to the scalar `on`, and all other elements to the scalar
+  // `off`. `indices` has the shape [outer, inner] and integers of any width, and the output has the
+  // shape [outer, depth, inner]. An index outside [0, depth) sets nothing to `on`. `on`, `off` and
+  // the output have one dtype, of any size.
   using Function = absl::Status(KernelContext& ctx, int64_t depth, int64_t inner,
                                 const Tensor& indices, const Tensor& on, const Tensor& off,
                                 Tensor* output);

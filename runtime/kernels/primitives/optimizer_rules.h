@@ -1,6 +1,6 @@
-// The rules of optimizers: how each updates one element of a variable and its slots. Papers are
-// named where a rule has one; rules agree with TensorFlow's kernels in what they compute, not in
-// each rounding.
+// The rules of optimizers: how each updates one element of a variable and its slots. Each rule
+// names its paper, if there is one. Rules compute the same as TensorFlow's kernels, but may round
+// differently.
 //
 // A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
 // gradient, the variable, and the slots.
@@ -10,8 +10,8 @@
 
 #include "runtime/kernels/primitives/math/device_std.h"
 
-// Files that compile these for another instruction set than the rest of the program define this
-// before: see elementary_functions.h.
+// Files that compile these rules for another instruction set than the rest of the program define
+// this macro first; see elementary_functions.h.
 #ifndef TESSERA_VECTOR_ABI
 #define TESSERA_VECTOR_ABI portable
 #endif
@@ -40,13 +40,13 @@ TESSERA_DEVICE_FUNCTION T Exp(T x) {
   return device_std::exp(x);
 }
 
-// x / (sqrt(y) + epsilon). Types that round each step have an overload of their own.
+// Returns x / (sqrt(y) + epsilon). Types that round each step have an overload of their own.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T OverRoot(T x, T y, T epsilon) {
   return x / (Sqrt(y) + epsilon);
 }
 
-// x, moved by `threshold` >= 0 towards 0, which it does not pass. NaN stays NaN.
+// Returns x, moved towards 0 by `threshold` >= 0 but not beyond 0. NaN stays NaN.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
   const T low = x < -threshold ? -threshold : x;
@@ -54,7 +54,7 @@ TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
   return x - clamped;
 }
 
-// The threshold of l1 regularisation, which negative weights switch off.
+// Returns the threshold of l1 regularisation. A negative weight switches the regularisation off.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T Threshold(T l1) {
   return l1 > T(0) ? l1 : T(0);
@@ -106,7 +106,7 @@ struct Adagrad {
   T lr, epsilon;
 };
 
-// The same paper's dual averaging.
+// Dual averaging, from the paper of Adagrad.
 template <typename T>
 struct AdagradDa {
   TESSERA_DEVICE_FUNCTION explicit AdagradDa(const T* s)
@@ -166,7 +166,7 @@ struct AdamWithAmsgrad {
   Adam<T, false> adam;
 };
 
-// Adam's section 7.1.
+// AdaMax, from section 7.1 of the paper of Adam.
 template <typename T>
 struct AdaMax {
   TESSERA_DEVICE_FUNCTION explicit AdaMax(const T* s)

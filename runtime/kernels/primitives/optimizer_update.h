@@ -16,7 +16,7 @@ enum class OptimizerRule : uint8_t {
   kGradientDescent,
   // accumulator; lr, momentum; variant: Nesterov
   kMomentum,
-  // The same with the learning rate inside of the accumulator, as Keras has it.
+  // Like kMomentum, with the learning rate inside the accumulator, as in Keras.
   kKerasMomentum,
   // Sum of g^2; lr, epsilon; variant: the slot is updated
   kAdagrad,
@@ -26,7 +26,7 @@ enum class OptimizerRule : uint8_t {
   kAdadelta,
   // First moment, second moment; lr, beta1, beta2, epsilon, beta1^t, beta2^t; variant: Nesterov
   kAdam,
-  // The slots of kAdam and the largest second moment; the same scalars
+  // The slots of kAdam and the largest second moment; the scalars of kAdam
   kAdamWithAmsgrad,
   // First moment, infinity norm; lr, beta1, beta2, epsilon, beta1^t
   kAdaMax,
@@ -50,25 +50,24 @@ enum class OptimizerRule : uint8_t {
 inline constexpr int kMaxOptimizerScalars = 6;
 inline constexpr int kMaxOptimizerSlots = 3;
 
-// One step, without the tensors. Scalars of real dtypes have no imaginary part.
+// One step, without its tensors. Scalars of real dtypes have no imaginary part.
 struct OptimizerStep {
   OptimizerRule rule = OptimizerRule::kGradientDescent;
   bool variant = false;
   std::array<std::complex<double>, kMaxOptimizerScalars> scalars{};
-  // The scalars in the memory of a device that has its own, which reads them when it takes the
-  // step; null where `scalars` has them. Each is a number of the dtype of the variable, or an
-  // integer.
+  // Scalars that lie in the memory of a device, which reads them when it takes the step; null for
+  // those that `scalars` holds. Each is a number of the dtype of the variable, or an integer.
   std::array<const Tensor*, kMaxOptimizerScalars> on_device{};
 };
 
 struct OptimizerUpdate {
   // Updates `variable` and its slots in place; slots that the rule does not have are null. All
-  // tensors have one dtype (half, bfloat16, float, double; complex numbers for the rules that need
-  // no order), and the variable and its slots have one shape and share no memory.
+  // tensors have one dtype: half, bfloat16, float or double, or a complex dtype for rules that do
+  // not compare numbers. The variable and its slots have one shape and share no memory.
   //
   // Without `indices`, the gradient has the shape of the variable. With them, a vector of int32 or
   // int64, row i of the gradient belongs to row indices[i] of the variable, whose other rows stay
-  // as they are; a row that stands there several times is updated each time, in order.
+  // as they are; a row whose index occurs several times is updated each time, in order.
   //
   // The CPU rounds half and bfloat16 after each step, as TensorFlow does. Errors: INVALID_ARGUMENT
   // for an index that is out of range, before anything is written; UNIMPLEMENTED for another dtype.

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// A value type: copies go on independently.
+// The generator is a value type: copies continue independently.
 //
 //   Philox generator(seed, seed2);
 //   generator.Skip(100);
@@ -24,7 +24,8 @@ class Philox {
     friend bool operator==(const Block&, const Block&) = default;
   };
 
-  // TensorFlow's use of two seeds: the first is the key, the second the counter's upper half.
+  // Uses two seeds as TensorFlow does: the first one is the key, and the second one is the upper
+  // half of the counter.
   TESSERA_DEVICE_FUNCTION explicit Philox(uint64_t seed, uint64_t seed2 = 0)
       : Philox(seed, 0, seed2) {}
   TESSERA_DEVICE_FUNCTION Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
@@ -55,7 +56,7 @@ class Philox {
     *c3 = static_cast<uint32_t>(a);
   }
 
-  // Leaves out `blocks` blocks.
+  // Skips `blocks` blocks.
   TESSERA_DEVICE_FUNCTION void Skip(uint64_t blocks) {
     low_ += blocks;
     if (low_ < blocks) ++high_;
@@ -77,7 +78,7 @@ class Philox {
   uint64_t low_, high_;  // the counter
 };
 
-// Single numbers of a generator, in order.
+// The single numbers of a generator, in order.
 class PhiloxStream {
  public:
   TESSERA_DEVICE_FUNCTION explicit PhiloxStream(const Philox& generator) : generator_(generator) {}

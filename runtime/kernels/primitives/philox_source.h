@@ -23,7 +23,7 @@ class PhiloxSource {
   bool is_on_device() const { return key_.has_value(); }
   // Requires !is_on_device().
   const Philox& generator() const { return generator_; }
-  // Require is_on_device().
+  // Both require is_on_device().
   const Tensor& key() const { return key_; }
   const Tensor& counter() const { return counter_; }
 

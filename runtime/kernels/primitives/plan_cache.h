@@ -1,4 +1,4 @@
-// A cache of what a kernel derived from the shapes of its recent runs.
+// A cache of the plans that a kernel derived from the shapes of its runs.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class PlanCache {
     return node == nullptr ? nullptr : &node->plan;
   }
 
-  // Keeps a plan if there is room. Two threads may keep a plan for the same problem, either of
-  // which serves.
+  // Keeps a plan if there is room. Two threads may keep a plan for the same problem, and Find()
+  // returns either of them.
   void Insert(const Plan& plan) {
     absl::MutexLock lock(&mu_);
     if (size_ == kCapacity) return;

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 struct Square {
   using Function = int(int);
 };
-// Has no implementation on a CPU.
+// A primitive without an implementation on the CPU.
 struct Cube {
   using Function = int(int);
 };
@@ -39,7 +39,7 @@ REGISTER_KERNEL("SquareOfThree", DevicesOf<Square>, OfThreeKernel<Square>);
 REGISTER_KERNEL("OfAnyType", DevicesOf<Square>, OfThreeKernel<Square>);
 REGISTER_KERNEL("CubeOfThree", (DevicesOf<Square, Cube>), OfThreeKernel<Cube>);
 
-// The result of the op on a device of type `device_type`.
+// Returns the result of the op on a device of type `device_type`.
 absl::StatusOr<int32_t> RunOp(const char* op_name, absl::string_view device_type) {
   DeviceName name;
   name.type = std::string(device_type);

@@ -1,6 +1,6 @@
-// Random numbers from blocks of bits, as TensorFlow derives them. This is the one definition for
-// all devices: uniform numbers and integers are the same bits everywhere, normal ones differ in the
-// last bits where a device's log, sin and cos do.
+// Random numbers from blocks of bits, as TensorFlow derives them. All devices share this
+// definition: uniform numbers and integers have the same bits everywhere, and normal numbers differ
+// in the last bits only if the log, sin and cos of devices do.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-// std::bit_cast, which nvcc takes for a function of the host.
+// Does what std::bit_cast does, which nvcc treats as a function of the host.
 template <typename To, typename From>
 TESSERA_DEVICE_FUNCTION inline To BitCast(From from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -23,7 +23,7 @@ TESSERA_DEVICE_FUNCTION inline To BitCast(From from) {
   return to;
 }
 
-// Numbers in [0, 1), from mantissas filled with random bits.
+// Return numbers in [0, 1), whose mantissas are filled with random bits.
 TESSERA_DEVICE_FUNCTION inline float UnitFloat(uint32_t x) {
   return BitCast<float>((x & 0x7fffffu) | 0x3f800000u) - 1.0f;
 }
@@ -31,7 +31,8 @@ TESSERA_DEVICE_FUNCTION inline double UnitDouble(uint32_t x0, uint32_t x1) {
   const uint64_t mantissa = (uint64_t{x0 & 0xfffffu} << 32) | x1;
   return BitCast<double>(mantissa | (uint64_t{1023} << 52)) - 1.0;
 }
-// The same with the mantissas of half and of bfloat16, which hold these numbers exactly.
+// Return numbers in [0, 1) with the mantissas of half and of bfloat16, which hold these numbers
+// exactly.
 TESSERA_DEVICE_FUNCTION inline float UnitHalf(uint32_t x) {
   return static_cast<float>(x & 0x3ffu) * (1.0f / 1024);
 }
@@ -39,7 +40,7 @@ TESSERA_DEVICE_FUNCTION inline float UnitBfloat16(uint32_t x) {
   return static_cast<float>(x & 0x7fu) * (1.0f / 128);
 }
 
-// Two normal numbers of two uniform ones, by Box and Muller's method.
+// Computes two normal numbers from two uniform ones by the Box-Muller transform.
 template <typename T>
 struct NormalPair {
   TESSERA_DEVICE_FUNCTION NormalPair(T u0, T u1) {
@@ -59,11 +60,11 @@ TESSERA_DEVICE_FUNCTION inline NormalPair<double> NormalDoubles(uint32_t x0, uin
   return {UnitDouble(x0, x1), UnitDouble(x2, x3)};
 }
 
-// Numbers of type T that a block gives.
+// The count of numbers of type T that one block gives.
 template <typename T>
 inline constexpr int kPerBlock = sizeof(T) == 8 ? 2 : 4;
 
-// Distributions: operator() makes kPerBlock<T> numbers of one block.
+// The following structs are distributions. operator() makes kPerBlock<T> numbers from one block.
 
 template <typename T>
 struct UniformReal {
@@ -99,7 +100,7 @@ struct Normal {
   }
 };
 
-// All integers of T.
+// Integers from the whole range of T.
 template <typename T>
 struct FullInt {
   TESSERA_DEVICE_FUNCTION void operator()(const Philox::Block& x, T* out) const {
@@ -127,10 +128,10 @@ struct UniformInt {
   }
 };
 
-// Normal numbers of magnitude below 2: others are drawn again, from the bits that follow.
+// Normal numbers of magnitude below 2. Larger ones are drawn again, from the bits that follow.
 template <typename T>
 struct TruncatedNormal {
-  // Blocks set aside for the kPerBlock<T> numbers of one call.
+  // The number of blocks that are reserved for the kPerBlock<T> numbers of one call.
   static constexpr uint64_t kReserved = 64 * kPerBlock<T>;
   TESSERA_DEVICE_FUNCTION void operator()(const Philox& generator, T* out) const {
     PhiloxStream bits(generator);

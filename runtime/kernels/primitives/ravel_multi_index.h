@@ -1,4 +1,4 @@
-// Primitive: converts coordinates to positions in a row-major array.
+// The primitive that converts coordinates to positions in a row-major array.
 #pragma once
 
 #include "runtime/kernels/primitives/bad_indices.h"
@@ -7,9 +7,9 @@
 namespace tessera {
 
 struct RavelMultiIndex {
-  // The last dimension of `indices` holds coordinates in the leading dimensions of `shape`; it is
-  // no longer than the shape. The others number them. Writes the position of each among the slices
-  // that they name, -1 for coordinates that are skipped:
+  // The last dimension of `indices` holds coordinates in the leading dimensions of `shape`, at most
+  // as many as the shape has. The primitive writes the position of the slice that each group of
+  // coordinates names, or -1 for coordinates that are skipped:
   //
   //   shape [5, 4, 3], indices [[1, 2], [0, 0]]: positions [6, 0]
   //

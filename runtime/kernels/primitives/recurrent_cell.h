@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// Four matrices [rows, units], one for each gate, whose rows lie `stride` floats apart.
+// Four matrices [rows, units], one for each gate. Their rows are `stride` floats apart.
 template <typename T>
 struct LstmGates {
   T* input = nullptr;
@@ -26,20 +26,21 @@ struct LstmGatePositions {
   int input, forget, cell, output;
 };
 
-// The gates in a matrix of 4 * units columns.
+// Returns the gates in a matrix of 4 * units columns.
 template <typename T>
 LstmGates<T> GatesIn(T* sums, int64_t units, const LstmGatePositions& at) {
   return {sums + at.input * units, sums + at.forget * units, sums + at.cell * units,
           sums + at.output * units, 4 * units};
 }
-// The gates `offset` floats further on.
+// Returns the gates that lie `offset` floats further on.
 template <typename T>
 LstmGates<T> Advance(const LstmGates<T>& gates, int64_t offset) {
   return {gates.input + offset, gates.forget + offset, gates.cell + offset, gates.output + offset,
           gates.stride};
 }
 
-// Weights [units] by which the cell state enters the gates; null: none of them.
+// The weights [units] with which the cell state enters the gates. All are null if there are no
+// peepholes.
 struct LstmPeepholes {
   const float* input = nullptr;
   const float* forget = nullptr;
@@ -53,7 +54,7 @@ struct LstmCell {
     float forget_bias = 0;
     float cell_clip = 0;             // limits the cell state if it is positive
     LstmGates<const float> sums;     // the products, before the activations
-    LstmGates<const float> addends;  // to be added to the sums; null: nothing
+    LstmGates<const float> addends;  // added to the sums; null: nothing is added
     LstmPeepholes peepholes;
     const float* c_prev = nullptr;
     LstmGates<float> gates;  // activated; may be `sums`
@@ -62,8 +63,8 @@ struct LstmCell {
     float* h = nullptr;
   };
 
-  // c = sigmoid(forget) * c_prev + sigmoid(input) * tanh(cell), h = sigmoid(output) * tanh(c).
-  // Runs on the calling thread.
+  // Computes c = sigmoid(forget) * c_prev + sigmoid(input) * tanh(cell) and h = sigmoid(output) *
+  // tanh(c) on the calling thread.
   using Function = void(const Operands& operands);
 };
 
@@ -76,16 +77,16 @@ struct LstmCellGradient {
     const float* c_prev = nullptr;
     const float* tanh_c = nullptr;
     const float* d_h = nullptr;
-    const float* d_c = nullptr;  // through the following step
+    const float* d_c = nullptr;  // from the following step
     LstmGates<float> d_sums;     // may be `gates`
     float* d_c_prev = nullptr;   // may be `d_c`
   };
 
-  // Clipping passes gradients on. Runs on the calling thread.
+  // Computes the gradients on the calling thread. Clipping passes gradients on unchanged.
   using Function = void(const Operands& operands);
 };
 
-// Three matrices [rows, units], one for each gate, whose rows lie `stride` floats apart.
+// Three matrices [rows, units], one for each gate. Their rows are `stride` floats apart.
 struct GruGates {
   const float* update = nullptr;
   const float* reset = nullptr;
@@ -104,8 +105,8 @@ struct GruCell {
     float* h = nullptr;  // may be `h_prev`
   };
 
-  // z = sigmoid(update), r = sigmoid(reset), h = z * h_prev + (1 - z) * tanh(candidate of the input
-  // + r * candidate of the output). Runs on the calling thread.
+  // Computes h = z * h_prev + (1 - z) * tanh(candidate of the input + r * candidate of the output),
+  // with z = sigmoid(update) and r = sigmoid(reset), on the calling thread.
   using Function = void(const Operands& operands);
 };
 

@@ -24,24 +24,25 @@ enum class ReduceKind {
   kAny,
 };
 
-// One kind of reduction of one dtype: all numbers for kBiasGradient and the first four kinds,
-// floating point for kHalfSumOfSquares, real numbers for kMax and kMin, bool for kAll and kAny.
-// Thread-safe.
+// One kind of reduction for one dtype. kBiasGradient and the first four kinds have all numeric
+// dtypes, kHalfSumOfSquares those of floating point, kMax and kMin those of real numbers, and kAll
+// and kAny bool. Thread-safe.
 class Reduce {
  public:
   using Function = std::unique_ptr<Reduce>(ReduceKind kind, DType dtype);
   virtual ~Reduce() = default;
 
-  // Reduces those axes of `x` for which `reduced`, with one entry an axis, is true. `y` has an
-  // element for each index of the other axes, in row-major order; its memory is not that of `x`.
+  // Reduces the axes of `x` for which `reduced`, which has one entry for each axis, is true. `y`
+  // has one element for each index of the other axes, in row-major order. It shares no memory with
+  // `x`.
   //
   // half and bfloat16 accumulate in float, every other dtype in itself. On a CPU they round where
   // TensorFlow does: half after each operation, unless it is a kBiasGradient or a mean of more
   // elements than half can count, and bfloat16 in kProd, kBiasGradient and kHalfSumOfSquares. The
   // order of the additions depends on the shape and the axes only, so that a device always gives
-  // the same bits. kMax and kMin of elements with a NaN among them are NaN. Over nothing the sums
-  // are 0, kMean is NaN (0 for integers and complex numbers), kProd is 1, kAll is true, kAny is
-  // false, and kMax and kMin are the least and the greatest value of the dtype, infinity included.
+  // the same bits. kMax and kMin are NaN if any element is NaN. Without elements, sums are 0, kMean
+  // is NaN (0 for integers and complex numbers), kProd is 1, kAll is true, kAny is false, and kMax
+  // and kMin are the least and the greatest value of the dtype, including infinity.
   virtual absl::Status Run(KernelContext& ctx, const Tensor& x, absl::Span<const bool> reduced,
                            Tensor* y) const = 0;
 };

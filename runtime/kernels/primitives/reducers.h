@@ -1,6 +1,6 @@
 // The reductions as functors on single elements, for every device.
 //
-// Add() and Merge() of all but complex numbers take GCC's vectors of elements, too.
+// Add() and Merge() also take GCC's vectors of elements, except for complex numbers.
 //
 //   struct Sum {
 //     template <typename T> static T Neutral();                      // the accumulator of nothing
@@ -9,7 +9,7 @@
 //     template <typename T> T Result(T acc, int64_t count) const;    // of `count` elements
 //   };
 //
-// Max and Min also have AddOrdered(), which is Add() of numbers none of which is NaN.
+// Max and Min also have AddOrdered(), which does what Add() does if no number is NaN.
 #pragma once
 
 #include <cmath>
@@ -45,21 +45,21 @@ struct Mean : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t count) const {
     if constexpr (std::is_integral_v<T>) {
-      // A narrow integer need not hold the count.
+      // The division is made in a wide type, because a narrow integer may not hold the count.
       using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
       return count == 0 ? acc : static_cast<T>(static_cast<Wide>(acc) / static_cast<Wide>(count));
     } else {
       return acc / static_cast<T>(count);
     }
   }
-  // The mean of no complex numbers is 0, as TensorFlow has it.
+  // Without elements, the mean of complex numbers is 0, as in TensorFlow.
   template <typename T>
   TESSERA_DEVICE_FUNCTION Complex<T> Result(Complex<T> acc, int64_t count) const {
     return count == 0 ? acc : acc / static_cast<Complex<T>>(static_cast<T>(count));
   }
 };
 
-// The least and the greatest value of T, infinity included. They are variables because nvcc takes
+// The least and the greatest value of T, including infinity. They are variables because nvcc takes
 // the functions of std::numeric_limits for functions of the host.
 template <typename T>
 inline constexpr T kGreatest = std::numeric_limits<T>::has_infinity
@@ -83,7 +83,7 @@ struct EuclideanNorm : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
     if constexpr (std::is_integral_v<T>) {
-      // Squares that wrapped around have no root, which processors convert to this.
+      // A sum of squares that wrapped around has no root. Processors convert NaN to these integers.
       if (acc < 0) return sizeof(T) < sizeof(int32_t) ? T{0} : kLeast<T>;
       return static_cast<T>(std::sqrt(static_cast<double>(acc)));
     } else {
@@ -118,7 +118,8 @@ struct Prod {
   }
 };
 
-// A NaN wins. The maximum of nothing is the least value there is.
+// The maximum. It is NaN if any number is NaN, and the least value of the type if there are no
+// numbers.
 struct Max {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {
@@ -126,7 +127,7 @@ struct Max {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    const T chosen = AddOrdered(acc, x);  // x if that is NaN
+    const T chosen = AddOrdered(acc, x);  // this is x if x is NaN
     if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
   }
@@ -150,7 +151,7 @@ struct Min {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    const T chosen = AddOrdered(acc, x);  // x if that is NaN
+    const T chosen = AddOrdered(acc, x);  // this is x if x is NaN
     if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
   }
@@ -168,8 +169,8 @@ struct Min {
   }
 };
 
-// log(sum(exp(x))), without overflow; minus infinity of nothing. A NaN counts as the total before
-// it, as in TensorFlow.
+// The logarithm of the sum of exp(x), computed without overflow; minus infinity without elements. A
+// NaN counts as the total before it, as in TensorFlow.
 struct LogSumExp {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {

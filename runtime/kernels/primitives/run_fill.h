@@ -1,4 +1,4 @@
-// Filling runs of elements with one value, on the host.
+// Fills runs of elements with one value, on the host.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Fills runs of elements with the one of a scalar, which must outlive this. Elements other than
-// objects are copied from a block of them, and zeros are set as bytes.
+// Fills runs of elements with the value of a scalar, which must outlive this object. Plain elements
+// are copied from a block of repeated values, zeros are set by memset(), and objects are assigned.
 //
 //   const RunFill fill(value);
 //   fill(output->mutable_raw(), count);

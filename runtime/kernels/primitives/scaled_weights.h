@@ -18,8 +18,9 @@ struct ScaledWeights {
   const Tensor* scale = nullptr;
 };
 
-// Primitive: computes the scaled weights, each rounded once, in memory for what outlives the step.
-// Without a scale, or without elements, the result is `values` itself. Errors: RESOURCE_EXHAUSTED.
+// The primitive that computes the scaled weights, each rounded once, in memory that may outlive the
+// step. Without a scale, or without elements, the result is `values` itself. Errors:
+// RESOURCE_EXHAUSTED.
 struct ScaleWeights {
   using Function = absl::StatusOr<Tensor>(KernelContext& ctx, const ScaledWeights& weights);
 };

@@ -1,4 +1,4 @@
-// Writing slices of a tensor by index.
+// Writes slices of a tensor by index.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ struct Scatter {
     int64_t slice = 1;
   };
 
-  // target[indices[i]] = target[indices[i]] OP updates[i], slice by slice; an update that is a
-  // scalar stands for all elements of all slices. Indices are int32 or int64 and are checked even
-  // if the slices are empty; kWrap requires a target with slices. The target is written in place
-  // and shares no memory with the updates.
+  // Computes target[indices[i]] = target[indices[i]] OP updates[i], slice by slice. An update that
+  // is a scalar is used for all elements of all slices. Indices are int32 or int64 and are checked
+  // even if the slices are empty; kWrap requires a target with slices. The target is written in
+  // place and shares no memory with the updates.
   //
-  // An index that stands there several times takes part each time, in order, except that a device
-  // which works on several slices at once may add in any order, and keep any of several updates.
+  // An index that occurs several times is used each time, in order. A device that works on several
+  // slices at once may add in any order, and may keep any of several updates.
   //
-  // kUpdate takes any dtype, kMin and kMax real numbers, the others numbers; kAdd also joins
-  // strings, and is "or" for bool. A narrow integer wraps around. Errors: INVALID_ARGUMENT for an
-  // integer division by zero, where a device can report it; UNIMPLEMENTED for another dtype.
+  // kUpdate takes any dtype, kMin and kMax take real numbers, and the others take numbers. kAdd
+  // also joins strings, and is "or" for bool. A narrow integer wraps around. Errors:
+  // INVALID_ARGUMENT for an integer division by zero, where a device can report it; UNIMPLEMENTED
+  // for another dtype.
   using Function = absl::Status(KernelContext& ctx, ScatterOp op, const Geometry& geometry,
                                 const Tensor& indices, BadIndices bad_indices,
                                 const Tensor& updates, Tensor* target);

@@ -1,4 +1,4 @@
-// Reductions of the rows that share a segment number.
+// Reductions of rows that have the same segment number.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ class SegmentReduce {
   virtual ~SegmentReduce() = default;
 
   // Row s of `out` becomes the reduction of the rows i of `data` with segment_ids[i] == s. `data`
-  // holds as many rows as there are ids, each of as many elements as a row of `out`, however its
-  // own dimensions are cut. Rows with a negative id are left out. The ids, int32 or int64 and of
+  // holds as many rows as there are ids, and each has as many elements as a row of `out`, whatever
+  // its own dimensions are. Rows with a negative id are left out. The ids, int32 or int64 and of
   // any rank, lie in host memory or in that of the device.
   //
   // The rows of a segment are added in their order; half and bfloat16 accumulate in float.
-  // Errors: INVALID_ARGUMENT for an id that is no row of `out`. A device that cannot see the ids
+  // Errors: INVALID_ARGUMENT for an id that is not a row of `out`. A device that cannot see the ids
   // before it returns leaves such rows out.
   virtual absl::Status Run(KernelContext& ctx, const Tensor& data, const Tensor& segment_ids,
                            Tensor* out) const = 0;

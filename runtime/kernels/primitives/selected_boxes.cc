@@ -16,7 +16,7 @@ struct Sides {
   float top, bottom, left, right, area;
 };
 
-// std::min() and std::max() of each lane, also of those that are no numbers.
+// Return std::min() and std::max() of each lane, with the same result for NaN.
 template <typename Vector>
 Vector Least(Vector a, Vector b) {
   return b < a ? b : a;
@@ -26,7 +26,7 @@ Vector Greatest(Vector a, Vector b) {
   return a < b ? b : a;
 }
 
-// Whether any lane of a comparison is true.
+// Returns true if any lane of a comparison is true.
 template <typename Mask>
 bool Any(Mask mask) {
   bool any = false;

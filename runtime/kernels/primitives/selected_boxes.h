@@ -1,4 +1,4 @@
-// Boxes of float that were selected, by coordinate.
+// Selected boxes of float, stored by coordinate.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Compares a box with several of the selected ones at a time, as IntersectionOverUnion() does with
-// one. Box i lies at boxes + i * stride.
+// Compares a box with several selected ones at a time. The results are those of
+// IntersectionOverUnion(). Box i lies at boxes + i * stride.
 class SelectedFloatBoxes final : public SelectedBoxes {
  public:
   SelectedFloatBoxes(const float* boxes, int64_t stride, float threshold)
@@ -30,7 +30,7 @@ class SelectedFloatBoxes final : public SelectedBoxes {
   const int64_t stride_;
   const float threshold_;
   std::vector<Block> blocks_;
-  int used_ = kLanes;  // lanes of the last block
+  int used_ = kLanes;  // used lanes of the last block
 };
 
 }  // namespace tessera

@@ -11,7 +11,8 @@ namespace {
 
 using Overlap = SelectedBoxes::Overlap;
 
-// Corners in either order at multiples of an eighth, whose areas are exact. Some boxes are empty.
+// Returns boxes with corners in either order, at multiples of an eighth, so that areas are exact.
+// Some boxes are empty.
 std::vector<float> RandomBoxes(int count, int seed) {
   std::minstd_rand random(seed);
   std::vector<float> boxes(4 * count);

@@ -1,4 +1,4 @@
-// Primitive: a depthwise-separable block, as in MobileNets, computed without storing its
+// The primitive of a depthwise-separable block, as in MobileNets, computed without storing its
 // intermediate images.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tessera {
 // of float images in NHWC. Each convolution is followed by a bias and a clamping activation.
 struct SeparableBlockShape {
   ConvolutionShape depthwise;  // two-dimensional, with as many output as input channels
-  int64_t in_channels = 0;     // of the block; the depthwise convolution's unless the block expands
+  int64_t in_channels = 0;     // of the block, before it expands them
   int64_t out_channels = 0;
   bool expands = false;     // a pointwise convolution comes first
   bool adds_input = false;  // before the last activation; input and output have one shape

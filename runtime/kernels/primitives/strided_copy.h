@@ -1,5 +1,5 @@
-// Copying a box of elements from one tensor to another: what concatenating, splitting, slicing,
-// padding, tiling, transposing and reversing have in common.
+// Copies a box of elements from one tensor to another. Concatenating, splitting, slicing, padding,
+// tiling, transposing and reversing are such copies.
 //
 //   // Transposes a [rows, columns] matrix.
 //   copy(ctx, {columns, rows}, input, {{1, columns}}, output, {{rows, 1}});
@@ -15,7 +15,7 @@
 
 namespace tessera {
 
-// The layout of a box's elements in a tensor: the one with indices i is number offset + sum i_k *
+// The layout of a box in a tensor: the element with indices i has position offset + sum i_k *
 // strides[k].
 struct StridedView {
   absl::Span<const int64_t> strides;  // one for each dimension of the box

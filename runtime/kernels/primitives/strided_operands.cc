@@ -35,7 +35,7 @@ int64_t StridedOperands::num_elements() const {
   return product;
 }
 
-// In place: `kept` counts the dimensions that stay, which are the first ones.
+// Works in place: `kept` counts the dimensions that stay, which are moved to the front.
 void StridedOperands::Coalesce() {
   int kept = 0;
   for (int d = 0; d < static_cast<int>(dims_.size()); ++d) {

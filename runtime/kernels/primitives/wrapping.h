@@ -1,4 +1,4 @@
-// Arithmetic of elements of any dtype, in which integers wrap around as TensorFlow's do.
+// Arithmetic of elements of any dtype. Integers wrap around, as in TensorFlow.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace tessera {
 
-// The type in which sums and products of T have a value for all operands: signed integers of 32 and
-// 64 bits overflow. Narrower ones are computed in int, which does not hold all products of uint16.
+// A type in which sums and products of T are defined for all operands. Signed integers of 32 and 64
+// bits would overflow. Narrower ones would be computed in int, which does not hold all products of
+// uint16.
 template <typename T>
 using WrappingType = typename std::conditional_t<
     std::is_integral_v<T> && (sizeof(T) >= sizeof(int)), std::make_unsigned<T>,

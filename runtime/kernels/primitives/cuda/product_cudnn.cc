@@ -30,7 +30,7 @@ absl::Status TransposeFilter(KernelContext& ctx, int64_t rows, int64_t columns, 
   return RunStridedCopy(ctx, {columns, rows}, from, {{1, columns}}, to, {{rows, 1}});
 }
 
-// The same on the host.
+// Transposes a filter on the host.
 template <typename T>
 void TransposeOnHost(int64_t rows, int64_t columns, const Tensor& from, Tensor* to) {
   const T* const source = reinterpret_cast<const T*>(from.raw());

@@ -40,7 +40,7 @@ class LibraryMatMul {
   // Does what MatMul::Run() does, but the addend is in `output` already. No operand is empty.
   absl::StatusOr<Made> Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
-  // The same of `a` [m, k] and the transpose of `b` [n, k], to a matrix of float, half or bfloat16.
+  // Multiplies `a` [m, k] by the transpose of `b` [n, k], to a matrix of float, half or bfloat16.
   // Sums are floats. `before` enqueues what writes `a`; it is called if the library takes the
   // product.
   absl::StatusOr<Made> RunE4m3(KernelContext& ctx, const MatMulShape& shape,
@@ -60,7 +60,8 @@ struct LibraryFilter {
   LibraryFilter(const Tensor& values, const Tensor* arranged = nullptr)  // NOLINT
       : values(values), arranged(arranged) {}
   const Tensor& values;
-  // The same with output channels first, as ArrangeFilter() makes it; null: not known beforehand.
+  // The filter with output channels first, as ArrangeFilter() makes it; null if it is not known
+  // beforehand.
   const Tensor* arranged;
 };
 

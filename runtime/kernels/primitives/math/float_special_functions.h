@@ -179,7 +179,7 @@ template <int kTimes>
   return internal::SmallOrLarge(a, series, large);
 }
 
-// The same of order 1.
+// Returns exp(-|x|) I(x) of order 1, as BesselI0e() does of order 0.
 [[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float BesselI1e(float x) {
   const float a = std::fabs(x);
   const float series =

@@ -52,7 +52,8 @@ TESSERA_DEVICE_FUNCTION inline double ExpintSeries(double x) {
   return kEulerGamma + std::log(x) + sum;
 }
 
-// The same for large x: exp(x) / x (1 + 1! / x + 2! / x^2 + ...), up to the smallest term.
+// The exponential integral for large x by its asymptotic series: exp(x) / x (1 + 1! / x + 2! / x^2
+// + ...), up to the smallest term.
 TESSERA_DEVICE_FUNCTION inline double ExpintAsymptotic(double x) {
   double term = 1, sum = 1;
   for (int k = 1; k < x && term > kEpsilon * sum; ++k) {

@@ -38,7 +38,7 @@ inline constexpr int kWarpSize = 32;
 
 // Runs `body` for each thread of `blocks` blocks. Threads may wait for each other.
 void Launch(unsigned blocks, unsigned threads, absl::FunctionRef<void()> body);
-// The same for threads that never wait, one after the other.
+// Runs threads that never wait, one after the other.
 void LaunchIndependent(unsigned blocks, unsigned threads, absl::FunctionRef<void()> body);
 
 // Launches since the program started, on all host threads.
