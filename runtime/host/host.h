@@ -63,7 +63,7 @@ class Host {
   // Returns the shares between which slots and threads are divided: one share for each model, by
   // its name.
   Shares& shares() { return shares_; }
-  // To be told of each request.
+  // The pacer, which a server tells of each request.
   Pacer& pacer() { return pacer_; }
 
  private:

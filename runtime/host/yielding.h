@@ -22,7 +22,7 @@ class YieldingPool : public ThreadPool {
   // 0 threads: one for each core. The gate counts with `num_cores`.
   YieldingPool(int num_threads, int num_cores);
 
-  // To be told of the requests that yielding work makes way for.
+  // The gate, which a server tells of the requests that yielding work makes way for.
   YieldGate& gate() { return gate_; }
 
  private:

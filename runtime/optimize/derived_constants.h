@@ -39,7 +39,8 @@ class DerivedConstants : public Resource {
   using Compute = std::function<absl::StatusOr<std::vector<Tensor>>(const Host& host,
                                                                     absl::Span<const Tensor>)>;
 
-  // Returns that of the session whose graph `item` has; null if nothing is frozen there.
+  // Returns the constants of the session whose graph `item` has, or null if nothing is frozen
+  // there.
   static IntrusivePtr<DerivedConstants> Of(const OptimizationItem& item);
 
   // Returns the number of the value of a variable, which is `value` now.

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<CopiedVariable>> CopiedVariables(const SavedModelGrap
   return variables;
 }
 
-// Adds those of the variables `wanted` of which a copy is among `variables`.
+// Adds each variable of `wanted` whose copy is among `variables`.
 absl::Status AddOriginals(const SavedModelGraph& model,
                           const absl::flat_hash_set<std::string>& wanted,
                           std::vector<RestoredVariable>* variables) {

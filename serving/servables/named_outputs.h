@@ -13,7 +13,7 @@ namespace tessera::serving {
 std::vector<NamedOutput> OutputsOf(const ClassifyResult& result);
 // Returns "outputs".
 std::vector<NamedOutput> OutputsOf(const RegressResult& result);
-// Returns those of all results, in their order.
+// Returns the outputs of all results, in their order.
 std::vector<NamedOutput> OutputsOf(absl::Span<const InferenceResult> results);
 
 }  // namespace tessera::serving

@@ -10,8 +10,14 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"^\s*// ?(.*)$")
 RIDDLE = re.compile(r"(Of|That of|As|What|Where|Whose|Who|Which|By|From|Its|Until)\b")
+# These point at a noun further up: "Returns those of all results", "To be told of each request".
+RIDDLE_OF_VERB = re.compile(
+    r"(Adds|Calls|Computes|Returns|Sets|Writes) (it|that|them|those)\b(?! (is|are)\b)|To be\b"
+)
 # Such a comment points at another one. In headers that may be the declaration of the overload above.
 POINTER = re.compile(r"(The same|Likewise|Whether)\b")
+# Here it never may: these files are read one by one.
+WHOLE_SENTENCES = "runtime/kernels/primitives/"
 
 
 def first_lines(text):
@@ -24,11 +30,13 @@ def first_lines(text):
         inside = match is not None
 
 
-def riddles(text, of_implementation=False):
+def riddles(text, may_point=True):
     return [
         f"{number}: {line}"
         for number, line in first_lines(text)
-        if RIDDLE.match(line) or (of_implementation and POINTER.match(line))
+        if RIDDLE.match(line)
+        or RIDDLE_OF_VERB.match(line)
+        or (not may_point and POINTER.match(line))
     ]
 
 
@@ -46,7 +54,7 @@ def test_comments_name_what_they_are_about():
     found = [
         f"{path}:{line}"
         for path, text in public_files(ROOT)
-        for line in riddles(text, path.endswith(".cc"))
+        for line in riddles(text, not path.startswith(WHOLE_SENTENCES))
     ]
     assert found == []
 
@@ -57,5 +65,8 @@ def test_a_comment_without_its_noun_is_found():
         "3: What the policy sees.",
     ]
     assert riddles("// Returns the size.\n// Of what is kept, half.\nint x;\n") == []
+    assert riddles("// Returns those of all results.\n") == ["1: Returns those of all results."]
+    assert riddles("// Calls that are answered.\n// To be exact.\n") == []
+    assert riddles("// To be told of each request.\n") == ["1: To be told of each request."]
     assert riddles("// Likewise for rows.\n") == []
-    assert riddles("// Likewise for rows.\n", True) == ["1: Likewise for rows."]
+    assert riddles("// Likewise for rows.\n", may_point=False) == ["1: Likewise for rows."]

@@ -40,8 +40,8 @@ class FunctionGradient {
   int indices_of(int x) const { return indices_of_[x]; }
   GraphBuilder& build() { return differentiation_->backward(); }
 
-  // To be called once `outgoing()` is complete, before the functions below. Finds what the backward
-  // function needs of the forward pass.
+  // Finds the values of the forward pass that the backward function needs. Must be called after
+  // `outgoing()` is complete and before the functions below.
   absl::Status FindKept();
   // Values of the forward body, arguments included.
   const std::vector<Endpoint>& kept() const { return kept_; }

@@ -18,7 +18,7 @@ absl::StatusOr<Tensor> TensorFromRaw(DType dtype, const Shape& shape, WireReader
 
 // Returns the number of raw bytes of a tensor.
 uint64_t RawSize(const Tensor& tensor);
-// Writes them, and returns their end.
+// Writes the raw bytes of a tensor to `out`, and returns their end.
 char* WriteRaw(const Tensor& tensor, char* out);
 
 }  // namespace tessera::serving
