@@ -6,14 +6,15 @@
 namespace tessera {
 
 enum class BadIndices : uint8_t {
-  // INVALID_ARGUMENT that names the first of them, before anything is written:
-  // "indices[2,0] = 7 is not in [0, 5)". A device whose kernels return before the indices are known
-  // reports them as an error of its stream, or takes this for kSkip, as TensorFlow's kernels for
-  // GPUs do.
+  // The primitive returns INVALID_ARGUMENT, which names the first bad index, before it writes
+  // anything: "indices[2,0] = 7 is not in [0, 5)". A device whose kernels return before the indices
+  // are known reports them as an error of its stream, or treats this as kSkip, as TensorFlow's
+  // kernels for GPUs do.
   kError,
-  // A slice that is read is zero, one that is written is left out.
+  // A slice that would be read is zero, and a slice that would be written is left out.
   kSkip,
-  // They are taken modulo the size; negative ones count from the end. For writing only.
+  // Indices are taken modulo the size, so that negative ones count from the end. Only primitives
+  // that write support this.
   kWrap,
 };
 

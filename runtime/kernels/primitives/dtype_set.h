@@ -1,4 +1,4 @@
-// Sets of dtypes, for registrations: kInteger | kFloating.
+// Sets of dtypes for registrations, such as kInteger | kFloating.
 #pragma once
 
 #include <complex>
@@ -63,8 +63,8 @@ constexpr void ForEachType(Visitor visit) {
   one(TypeTag<bool>()), one(TypeTag<std::string>());
 }
 
-// The dtypes whose loops must be instantiated for those of an op: narrow floats use those of float,
-// quantised numbers those of the integers that store them.
+// Returns the dtypes for which the loops of an op with these dtypes must be instantiated. Narrow
+// floats use the loops of float, and quantised numbers those of the integers that store them.
 constexpr DTypeSet Instantiated(DTypeSet types) {
   DTypeSet set = types & ~kNarrowFloat & ~kQuantized;
   if ((types & kNarrowFloat) != 0) set |= DTypes(DType::kFloat);

@@ -1,4 +1,5 @@
-// Moving elements whose meaning does not matter: by their size, or by assignment for objects.
+// Moves elements whose meaning does not matter. Plain elements are moved by their size, and objects
+// by assignment.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace tessera {
 
-// An element of complex128, as bytes.
+// The bytes of an element of complex128.
 struct Bytes16 {
   uint64_t low, high;
   friend bool operator==(const Bytes16&, const Bytes16&) = default;

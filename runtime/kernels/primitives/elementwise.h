@@ -21,11 +21,11 @@ namespace tessera {
 class Elementwise {
  public:
   struct Options {
-    absl::string_view name;  // of the declaration
-    DType dtype;             // of the operands
+    absl::string_view name;  // name of the declaration
+    DType dtype;             // dtype of the operands
     float attr = 0;          // the attribute, if the declaration has one
   };
-  // Fails the build, and gives null, for what is not declared.
+  // Fails the build and returns null if the op is not declared.
   using Function = std::unique_ptr<Elementwise>(const KernelBuild& build, const Options& options);
 
   virtual ~Elementwise() = default;
@@ -36,8 +36,8 @@ class Elementwise {
   // Errors: those of the declaration's check, if an element of the last operand that is used fails
   // it. The result is unspecified then. On a device with a stream the stream may get the error.
   virtual absl::Status Run(KernelContext& ctx, StridedOperands& operands) const = 0;
-  // The same for one row, with row strides left out: only `columns`, `data` and `column_stride` of
-  // the block are read.
+  // Does what Run() does for one row. Only `columns`, `data` and `column_stride` of the block are
+  // read.
   virtual absl::Status RunRow(KernelContext& ctx, LoopBlock& row) const = 0;
 };
 

@@ -45,7 +45,7 @@ absl::Status VisitRealType(DType dtype, Visitor&& visit) {
   }
 }
 
-// The same, and complex numbers.
+// Does what VisitRealType() does, and visits complex numbers too.
 template <typename Visitor>
 absl::Status VisitNumericType(DType dtype, Visitor&& visit) {
   switch (dtype) {

@@ -15,7 +15,7 @@ struct PostOps {
   bool bias = false;
   bool add = false;
   Activation activation = Activation::kNone;
-  float alpha = 0;  // of kLeakyRelu
+  float alpha = 0;  // used by kLeakyRelu
 
   // Parses the `fused_ops` attribute of _FusedConv2D and _FusedMatMul, for example {"BiasAdd",
   // "Add", "Relu"}. Errors: UNIMPLEMENTED, naming the unknown operation or sequence.

@@ -1,5 +1,5 @@
-// Primitives: what op classes compute with. A primitive has one header, which is its contract, and
-// one implementation for each type of device.
+// Primitives are the operations that op classes compute with. A primitive has one header, which is
+// its contract, and one implementation for each type of device.
 //
 //   // runtime/kernels/primitives/softmax.h
 //   struct Softmax {
@@ -50,20 +50,21 @@
 
 namespace tessera {
 
-// The implementations of P, by type of device. Filled before main by REGISTER_PRIMITIVE.
+// The implementations of P, by type of device. REGISTER_PRIMITIVE fills this table before main().
 template <typename P>
 class PrimitiveImplementations {
  public:
   using Function = typename P::Function;
 
-  // Null if there is none on devices of this type.
+  // Returns the implementation for devices of this type, or null if there is none.
   static Function* Find(absl::string_view device_type) {
     for (const Entry& entry : entries_) {
       if (entry.function != nullptr && entry.device_type == device_type) return entry.function;
     }
     return nullptr;
   }
-  // One implementation for each type of device, and at most kMaxDeviceTypes.
+  // Adds an implementation. Each type of device may have one, and there may be at most
+  // kMaxDeviceTypes.
   static void Add(absl::string_view device_type, Function* function) {
     CHECK(Find(device_type) == nullptr) << "two implementations of a primitive on " << device_type;
     for (Entry& entry : entries_) {
@@ -77,14 +78,15 @@ class PrimitiveImplementations {
  private:
   static constexpr int kMaxDeviceTypes = 4;
   struct Entry {
-    absl::string_view device_type;  // of static storage
+    absl::string_view device_type;  // has static storage duration
     Function* function = nullptr;
   };
-  // Constant initialisation: registrations in other files may come before anything here runs.
+  // The table is initialised at compile time, because registrations in other files may run before
+  // dynamic initialisers of this one.
   static inline constinit std::array<Entry, kMaxDeviceTypes> entries_{};
 };
 
-// The implementation of P for one kernel's device.
+// The implementation of P for the device of one kernel.
 template <typename P>
 class Primitive {
  public:
@@ -99,7 +101,8 @@ class Primitive {
     }
   }
 
-  // A primitive is called as its function is; braced lists are accepted as arguments.
+  // Converts to the function, so that a primitive is called like it, also with braced lists as
+  // arguments.
   operator typename P::Function *() const {
     return function_;
   }  // NOLINT(google-explicit-constructor)
@@ -108,7 +111,7 @@ class Primitive {
   typename P::Function* function_;
 };
 
-// For REGISTER_KERNEL: the devices that implement all of these primitives. Elements of string,
+// The devices that implement all of these primitives, for REGISTER_KERNEL. Elements of string,
 // resource and variant lie in host memory whatever the device, so that only the CPU's
 // implementations work on them: KernelRegistry::Find() finds such a kernel for nodes with these
 // dtypes on the CPU alone.

@@ -1,4 +1,4 @@
-// The operands of an elementwise loop: where their elements lie.
+// The memory layout of the operands of an elementwise loop.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@ namespace tessera {
 
 inline constexpr int kMaxOperands = 4;
 
-// `rows` times `columns` elements of each operand; operand 0 is the result. Strides count bytes, 0
-// repeats an element. The result's element may be the very element of an operand at the same place
-// (work in place), but overlaps no other.
+// A block of `rows` times `columns` elements of each operand, where operand 0 is the result.
+// Strides count bytes, and 0 repeats an element. An element of the result may be the same memory as
+// the element of an operand at the same position, which is work in place, but may overlap no other
+// element.
 struct LoopBlock {
   char* data[kMaxOperands];
   int64_t column_stride[kMaxOperands];
@@ -24,9 +25,9 @@ struct LoopBlock {
 
 using ByteStrides = absl::InlinedVector<int64_t, 6>;
 
-// Strides of a row-major array of `element_size` bytes an element.
+// Returns the strides of a row-major array whose elements have `element_size` bytes.
 ByteStrides RowMajorByteStrides(const Shape& shape, int64_t element_size);
-// Strides that let an array of `shape` be read as one of `result`, to which it broadcasts.
+// Returns the strides that broadcast an array of `shape` to `result`.
 ByteStrides BroadcastByteStrides(const Shape& shape, const Shape& result, int64_t element_size);
 
 // Operands of any shape that broadcast together.
@@ -36,13 +37,14 @@ ByteStrides BroadcastByteStrides(const Shape& shape, const Shape& result, int64_
 //   operands.Add(x.address(), BroadcastByteStrides(x.shape(), shape, 4));
 //   operands.Coalesce();
 //
-// The result comes first. As for a LoopBlock, its elements overlap none of an operand but those at
-// the same place.
+// The result comes first. As in a LoopBlock, its elements may overlap only elements of an operand
+// at the same position.
 class StridedOperands {
  public:
   explicit StridedOperands(absl::Span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {}
 
-  // `strides` has one entry a dimension. At most kMaxOperands.
+  // Adds an operand, of which there may be kMaxOperands. `strides` has one entry for each
+  // dimension.
   void Add(const void* data, absl::Span<const int64_t> strides);
   // Drops dimensions of one element and merges those that all operands walk through without a gap,
   // so that most loops have one dimension or two.

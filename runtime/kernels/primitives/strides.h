@@ -1,4 +1,4 @@
-// Strides of arrays that lie row by row.
+// Strides of row-major arrays.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// The strides of a row-major array of these dimensions, in elements.
+// Returns the strides, in elements, of a row-major array with these dimensions.
 inline absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims) {
   absl::InlinedVector<int64_t, 8> strides(dims.size());
   int64_t stride = 1;
