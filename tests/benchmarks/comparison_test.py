@@ -10,6 +10,7 @@ from clients.server import REPOSITORY
 sys.path.append(str(REPOSITORY / "benchmarks"))
 
 # pylint: disable=wrong-import-position
+import model
 import programs
 from tensorflow_calls import PreparedCall, Step, TensorFlowPeer, fastest, session_config, tf, tf1
 
@@ -74,3 +75,45 @@ def test_baseline_that_was_not_built_is_named(tmp_path):
     assert programs.of_baseline(tmp_path, "tessera") == tmp_path
     with pytest.raises(SystemExit, match="lacks benchmarks/model_runner"):
         programs.of_baseline(tmp_path, "tessera", "benchmarks/model_runner")
+
+
+def test_fastest_call_is_that_with_the_best_run():
+    clock = iter([0, 9, 10, 13, 20, 24, 30, 34])  # runs of 9 and 3, and of 4 and 4
+    calls = [lambda: "first", lambda: "second"]
+    assert model.fastest_call(calls, steps=2, clock=lambda: next(clock)) is calls[0]
+
+
+def test_peer_of_models_runs_with_and_without_variables(tmp_path):
+    class Product(tf.Module):
+        def __init__(self):
+            self.weights = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+        @tf.function(input_signature=[
+            tf.TensorSpec([None, 2], tf.float32, "x"), tf.TensorSpec([2], tf.float32, "bias")])
+        def run(self, x, bias):
+            return {"output": x @ self.weights + bias}
+
+    product = Product()
+    tf.saved_model.save(product, str(tmp_path / "product" / "1"), product.run)
+    peer = model.TensorFlow(tmp_path, "product", 1)
+    inputs = {"bias": np.float32([10, 20]), "x": np.float32([[1, 1]])}
+
+    results = [call() for call in peer.calls(inputs)]
+    np.testing.assert_array_equal(results, [[[14, 26]], [[14, 26]]])
+    peer.feed(inputs)
+    np.testing.assert_array_equal(peer.run(), [[14, 26]])
+
+
+def test_signature_that_writes_a_variable_runs_as_it_is_loaded(tmp_path):
+    class Counter(tf.Module):
+        def __init__(self):
+            self.count = tf.Variable(0.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, "x")])
+        def run(self, x):
+            return {"output": self.count.assign_add(x)}
+
+    counter = Counter()
+    tf.saved_model.save(counter, str(tmp_path / "counter" / "1"), counter.run)
+    (call,) = model.TensorFlow(tmp_path, "counter", 1).calls({"x": np.float32(2)})
+    assert [call(), call()] == [2, 4]
