@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/logging.h"
+#include "runtime/kernels/primitives/element_size.h"
 #include "runtime/tensor/dtype.h"
 #include "runtime/tensor/resource_handle.h"
 #include "runtime/tensor/tensor.h"
@@ -36,19 +37,7 @@ decltype(auto) VisitStorageType(DType dtype, Visitor&& visit) {
     case DType::kVariant:
       return visit.template operator()<Variant>();
     default:
-      break;
-  }
-  switch (DTypeSize(dtype)) {
-    case 1:
-      return visit.template operator()<uint8_t>();
-    case 2:
-      return visit.template operator()<uint16_t>();
-    case 4:
-      return visit.template operator()<uint32_t>();
-    case 8:
-      return visit.template operator()<uint64_t>();
-    default:
-      return visit.template operator()<Bytes16>();
+      return VisitBySize<Bytes16>(static_cast<int64_t>(DTypeSize(dtype)), visit);
   }
 }
 

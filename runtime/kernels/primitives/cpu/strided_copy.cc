@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/primitives/copy_rows.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
+#include "runtime/kernels/primitives/element_size.h"
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
@@ -386,22 +387,8 @@ absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> sizes,
       width = run;
     }
   }
-  switch (width) {
-    case 1:
-      Copy<uint8_t>(std::move(dims), source, target, ctx.pool());
-      break;
-    case 2:
-      Copy<uint16_t>(std::move(dims), source, target, ctx.pool());
-      break;
-    case 4:
-      Copy<uint32_t>(std::move(dims), source, target, ctx.pool());
-      break;
-    case 8:
-      Copy<uint64_t>(std::move(dims), source, target, ctx.pool());
-      break;
-    default:
-      Copy<Bytes16>(std::move(dims), source, target, ctx.pool());
-  }
+  VisitBySize<Bytes16>(width,
+                       [&]<typename T>() { Copy<T>(std::move(dims), source, target, ctx.pool()); });
   return absl::OkStatus();
 }
 REGISTER_PRIMITIVE(StridedCopy, kCpu, RunStridedCopy);

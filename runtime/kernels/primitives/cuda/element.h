@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/dtype_set.h"
+#include "runtime/kernels/primitives/element_size.h"
 #include "runtime/kernels/primitives/math/device_std.h"
 #include "runtime/tensor/tensor.h"
 
@@ -233,7 +234,7 @@ absl::Status VisitComputeType(DType dtype, Visitor&& visit) {
       absl::StrCat("not implemented for elements of ", DTypeName(dtype)));
 }
 
-// An element of complex128, or several narrower ones.
+// An element of complex128, or several narrower ones, which one instruction moves.
 struct alignas(16) Bytes16 {
   uint64_t low, high;
 };
@@ -241,18 +242,7 @@ struct alignas(16) Bytes16 {
 // kernels that only move elements.
 template <typename Visitor>
 absl::Status VisitBySize(int64_t size, Visitor&& visit) {
-  switch (size) {
-    case 1:
-      return visit.template operator()<uint8_t>();
-    case 2:
-      return visit.template operator()<uint16_t>();
-    case 4:
-      return visit.template operator()<uint32_t>();
-    case 8:
-      return visit.template operator()<uint64_t>();
-    default:
-      return visit.template operator()<Bytes16>();
-  }
+  return tessera::VisitBySize<Bytes16>(size, visit);
 }
 
 inline int64_t ElementSize(const Tensor& tensor) {
