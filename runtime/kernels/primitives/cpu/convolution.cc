@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/convolution.h"
 
 #include <algorithm>
 #include <cstring>
@@ -414,11 +414,13 @@ absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
       });
 }
 
-// Does what Convolve() does. The plans are kept unless `plans` is null.
+// Does what Convolution::Run() does for an addend that is in `output` already. `bias` is null
+// unless post_ops.bias. If `packed` is not null the filter is constant, and packed once. Keeps its
+// plans.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output, Numerics numerics,
-                      PlanCache<ConvolutionPlan>* plans) {
+                      PlanCache<ConvolutionPlan>& plans) {
   if (output->num_elements() == 0) return absl::OkStatus();
   const bool is_empty = input.num_elements() == 0 || filter.values.num_elements() == 0;
   if (IsNarrowFloat(input.dtype()) && numerics == Numerics::kFast && !is_empty) {
@@ -441,14 +443,12 @@ absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const P
                           .input_size = input.num_elements(),
                           .output_size = output->num_elements()};
   const int threads = NumPoolThreads(ctx);
-  if (plans != nullptr) {
-    if (const auto* plan = plans->Find(shape, post_ops, is_constant, threads)) {
-      return ConvolveFloat(ctx, *plan, operands);
-    }
+  if (const auto* plan = plans.Find(shape, post_ops, is_constant, threads)) {
+    return ConvolveFloat(ctx, *plan, operands);
   }
   ASSIGN_OR_RETURN(const ConvolutionPlan plan,
                    MakePlan(shape, post_ops, is_constant, threads, numerics));
-  if (plans != nullptr) plans->Insert(plan);
+  plans.Insert(plan);
   return ConvolveFloat(ctx, plan, operands);
 }
 
@@ -477,11 +477,11 @@ class CpuConvolution final : public Convolution {
       return ConvolveWidened(ctx, input, inputs.bias, output,
                              [&](const Tensor& input, const Tensor* bias, Tensor* output) {
                                return Convolve(ctx, shape, post_ops, input, wide_filter_, bias,
-                                               &wide_packed_, output, numerics_, &plans_);
+                                               &wide_packed_, output, numerics_, plans_);
                              });
     }
     return Convolve(ctx, shape, post_ops, input, filter, inputs.bias, filter_.UseFor(ctx), output,
-                    numerics_, &plans_);
+                    numerics_, plans_);
   }
 
  private:
@@ -499,11 +499,4 @@ std::unique_ptr<Convolution> MakeConvolution(const KernelBuild& build, int filte
 REGISTER_PRIMITIVE(Convolution, kCpu, MakeConvolution);
 
 }  // namespace
-
-absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
-                      const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
-                      PackedWeights* packed, Tensor* output, Numerics numerics) {
-  return Convolve(ctx, shape, post_ops, input, filter, bias, packed, output, numerics, nullptr);
-}
-
 }  // namespace tessera

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -72,13 +72,12 @@ TEST_P(ConvolutionActivationTest, IsThatOfTheSum) {
       double largest = 0;
       for (const double x : expected) largest = std::max(largest, std::abs(x));
       for (ThreadPool* threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
-        StepContext step;
-        step.intra_op_pool = threads;
-        KernelContext ctx(step, nullptr);
-        PackedWeights packed;
-        Tensor output = before.DeepCopy().value();
+        KernelConvolution convolution(filter, {.is_constant = true, .threads = threads});
+        Tensor output = Tensor::Allocate(DType::kFloat, before.shape()).value();
 
-        ASSERT_TRUE(Convolve(ctx, shape, post_ops, input, filter, &bias, &packed, &output).ok());
+        ASSERT_TRUE(
+            convolution.Run(shape, post_ops, input, {.bias = &bias, .addend = &before}, &output)
+                .ok());
 
         for (int64_t i = 0; i < output.num_elements(); ++i) {
           ASSERT_NEAR(output.data<float>()[i], expected[i], 1e-5 * largest) << "at " << i;
@@ -96,13 +95,9 @@ TEST_P(ConvolutionActivationTest, NaNStaysNaNAndReachesNoOtherChannel) {
   Tensor output = Tensor::Allocate(DType::kFloat, {shape.batch, shape.output[0], shape.output[1],
                                                    shape.out_channels})
                       .value();
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
+  KernelConvolution convolution(filter, {.is_constant = true});
 
-  ASSERT_TRUE(
-      Convolve(ctx, shape, {.activation = GetParam()}, input, filter, nullptr, &packed, &output)
-          .ok());
+  ASSERT_TRUE(convolution.Run(shape, {.activation = GetParam()}, input, {}, &output).ok());
 
   for (int64_t i = 0; i < output.num_elements(); ++i) {
     const int64_t point = i / shape.out_channels, channel = i % shape.out_channels;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 
 namespace tessera {
 

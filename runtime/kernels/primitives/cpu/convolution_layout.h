@@ -1,7 +1,7 @@
 // The memory layouts of a convolution's tensors, for oneDNN and for plain loops.
 #pragma once
 
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/onednn.h"
 
 namespace tessera {

@@ -13,9 +13,10 @@ namespace tessera {
 // of 3 or 5 columns that moves by 1 or 2 columns.
 bool DepthwiseSupports(const ConvolutionShape& shape);
 
-// Does what Convolve() does, for shapes that DepthwiseSupports(). Requires AVX-512. `filter` is
-// read in place. Each output is a sum in the order of the filter, whatever the batch and the
-// threads. Padding is left out of the sums, and not multiplied as zeros.
+// Does what Convolution::Run() does, for shapes that DepthwiseSupports(), if the addend is in
+// `output` already. `bias` is null unless post_ops.bias. Requires AVX-512. `filter` is read in
+// place. Each output is a sum in the order of the filter, whatever the batch and the threads.
+// Padding is left out of the sums, and not multiplied as zeros.
 absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
                                const PostOps& post_ops, const float* input, const float* filter,
                                const float* bias, float* output);

@@ -2,14 +2,17 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/cpu/packed_weights.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
 
 namespace tessera {
 
-// Does what Convolve() does, for a dense filter over two-dimensional NHWC images. The filter is
-// packed once. Images that the micro-kernel rejects are left to fallback(), and so are all images
-// if it rejects the filter.
+// Does what Convolution::Run() does, for a dense filter over two-dimensional NHWC images, if the
+// addend is in `output` already. `bias` is null unless post_ops.bias. The filter is packed once.
+// Images that the micro-kernel rejects are left to fallback(), and so are all images if it rejects
+// the filter.
 //
 // The padded images become rows of channels, one row for each point, so that each filter position
 // is a GEMM of all rows, shifted, with the position's matrix. With a stride of s, points that are s

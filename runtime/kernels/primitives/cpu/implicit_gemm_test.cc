@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/micro_kernels.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
@@ -123,9 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, ImplicitGemmTest, ::testing::ValuesIn(kTestedM
 TEST(ConvolutionTest, OneFilterForAnyNumberOfImages) {
   const int64_t channels = 64;
   const Tensor filter = RandomTensor({3, 3, channels, channels}, 2);
-  PackedWeights packed;
-  StepContext step;
-  KernelContext ctx(step, nullptr);
+  KernelConvolution convolution(filter, {.is_constant = true});
   for (const int64_t batch : {1, 32, 8, 1, 100, 2}) {
     SCOPED_TRACE(batch);
     const ConvolutionShape s = Geometry{.batch = batch,
@@ -136,7 +135,7 @@ TEST(ConvolutionTest, OneFilterForAnyNumberOfImages) {
                                    .Shape();
     const Tensor input = RandomTensor({batch, 4, 4, channels}, 1);
     Tensor output = RandomTensor({batch, 4, 4, channels}, 4);
-    ASSERT_TRUE(Convolve(ctx, s, PostOps(), input, filter, nullptr, &packed, &output).ok());
+    ASSERT_TRUE(convolution.Run(s, PostOps(), input, {}, &output).ok());
     const std::vector<double> expected =
         ReferenceConvolution(s, PostOps(), input, filter, RandomTensor({channels}, 3), output);
     double largest = 0;
@@ -157,14 +156,13 @@ TEST(ConvolutionTest, AnInfinityInTheThirdImage) {
       std::numeric_limits<float>::infinity();
   const Tensor filter = RandomTensor({3, 3, s.in_channels, s.out_channels}, 2);
   const Tensor bias = RandomTensor({s.out_channels}, 3);
-  Tensor output = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4);
-  const Tensor before = output.DeepCopy().value();
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
+  const Tensor before = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4);
+  Tensor output = Tensor::Allocate(DType::kFloat, before.shape()).value();
+  KernelConvolution convolution(filter, {.is_constant = true});
   // Winograd's convolution does not take a tanh.
   const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kTanh};
-  ASSERT_TRUE(Convolve(ctx, s, post_ops, input, filter, &bias, &packed, &output).ok());
+  ASSERT_TRUE(
+      convolution.Run(s, post_ops, input, {.bias = &bias, .addend = &before}, &output).ok());
   const std::vector<double> expected =
       ReferenceConvolution(s, post_ops, input, filter, bias, before);
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -4,12 +4,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/convolution.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
-#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -73,12 +70,13 @@ TEST_P(NarrowConvolutionTest, SumsAreRoundedOnce) {
   for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(1, 2, 1), Shape2D(3, 1, 2),
                                         Shape2D(24, 1, 1), Shape2D(24, 2, 2)}) {
     const Operands of(shape, GetParam());
-    Tensor output = of.addend.DeepCopy().value();
-    StepContext step;
-    KernelContext ctx(step, nullptr);
+    KernelConvolution convolution(of.filter, {});
+    Tensor output = Tensor::Allocate(GetParam(), of.addend.shape()).value();
 
     ASSERT_TRUE(
-        Convolve(ctx, shape, of.post_ops, of.input, of.filter, &of.bias, nullptr, &output).ok());
+        convolution
+            .Run(shape, of.post_ops, of.input, {.bias = &of.bias, .addend = &of.addend}, &output)
+            .ok());
 
     ExpectRoundedOnce(output, of.want);
   }
@@ -86,26 +84,17 @@ TEST_P(NarrowConvolutionTest, SumsAreRoundedOnce) {
 
 // A constant filter is converted when the kernel is prepared, and then packed as one of float is.
 TEST_P(NarrowConvolutionTest, ConstantFiltersGiveTheSameSums) {
-  const OpDef op;
-  const AttrMap attrs;
   for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(3, 1, 2), Shape2D(24, 2, 2)}) {
     const Operands of(shape, GetParam());
-    const KernelBuild build(op, "convolution", attrs, {GetParam(), GetParam()}, {GetParam()},
-                            nullptr, nullptr, {.constant_inputs = {nullptr, &of.filter}});
-    const auto convolution = (*PrimitiveImplementations<Convolution>::Find(kCpu))(build, 1);
-    ASSERT_TRUE(convolution->Prepare({}, /*out_dims=*/shape.groups == 1 ? 1 : 2).ok());
-    StepContext step;
-    KernelContext ctx(step, nullptr);
+    KernelConvolution convolution(of.filter, {.is_constant = true});
+    ASSERT_TRUE(convolution.primitive().Prepare({}, /*out_dims=*/shape.groups == 1 ? 1 : 2).ok());
     for (int run = 0; run < 2; ++run) {
-      Tensor output = of.addend.DeepCopy().value();
-      Value value{.tensor = of.filter};
-      const KernelContext::InputSlot slots[] = {{.index = 0}, {.index = 0}};
-      ctx.Bind(&value, slots, nullptr, {});
+      Tensor output = Tensor::Allocate(GetParam(), of.addend.shape()).value();
 
-      ASSERT_TRUE(convolution
-                      ->Run(ctx, shape, of.post_ops, of.input, of.filter,
-                            {.bias = &of.bias, .addend = &of.addend}, &output)
-                      .ok());
+      ASSERT_TRUE(
+          convolution
+              .Run(shape, of.post_ops, of.input, {.bias = &of.bias, .addend = &of.addend}, &output)
+              .ok());
 
       ExpectRoundedOnce(output, of.want);
     }
@@ -121,10 +110,8 @@ TEST_P(NarrowConvolutionTest, SumsBeyondTheTypeAreInfinite) {
   const Tensor input = Narrow(Tensor::Of<float>({1, 1, 1, 1}, {large}), GetParam());
   const Tensor filter = Narrow(Tensor::Of<float>({1, 1, 1, 1}, {-4.f}), GetParam());
   Tensor output = Narrow(Tensor::Of<float>({1, 1, 1, 1}, {0}), GetParam());
-  StepContext step;
-  KernelContext ctx(step, nullptr);
 
-  ASSERT_TRUE(Convolve(ctx, shape, {}, input, filter, nullptr, nullptr, &output).ok());
+  ASSERT_TRUE(KernelConvolution(filter, {}).Run(shape, {}, input, {}, &output).ok());
 
   EXPECT_EQ(Widen(output).data<float>()[0], -std::numeric_limits<float>::infinity());
 }
@@ -135,10 +122,8 @@ TEST_P(NarrowConvolutionTest, NoImagesGiveNoImages) {
   const Tensor input = Tensor::Zeros(GetParam(), {0, 9, 11, 24}).value();
   const Tensor filter = Tensor::Zeros(GetParam(), {3, 3, 24, 48}).value();
   Tensor output = Tensor::Zeros(GetParam(), {0, 9, 11, 48}).value();
-  StepContext step;
-  KernelContext ctx(step, nullptr);
 
-  EXPECT_TRUE(Convolve(ctx, shape, {}, input, filter, nullptr, nullptr, &output).ok());
+  EXPECT_TRUE(KernelConvolution(filter, {}).Run(shape, {}, input, {}, &output).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, NarrowConvolutionTest,

@@ -11,10 +11,10 @@
 #include "runtime/framework/testing/test_device.h"
 #include "runtime/host/mapped_file.h"
 #include "runtime/host/testing/mapping_state.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/onednn_weights.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
+#include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -75,15 +75,34 @@ ConvolutionShape Square(int64_t batch, int64_t size, int64_t filter, int64_t in,
           .pad_after = {pad, pad}};
 }
 
-Tensor Convolved(KernelContext& ctx, const ConvolutionShape& s, const ScaledWeights& filter,
-                 PackedWeights* packed, float first_input = 1) {
+// Returns the result of the last of `runs` equal runs.
+Tensor Convolved(KernelConvolution& convolution, const ConvolutionShape& s,
+                 const Tensor* scale = nullptr, float first_input = 1, int runs = 1) {
   Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
   input.data<float>()[0] = first_input;
   const Tensor bias = RandomTensor({s.out_channels}, 2);
-  Tensor output = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 3);
-  EXPECT_TRUE(
-      Convolve(ctx, s, {.bias = true, .add = true}, input, filter, &bias, packed, &output).ok());
+  const Tensor addend = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 3);
+  Tensor output = Tensor::Allocate(DType::kFloat, addend.shape()).value();
+  for (int run = 0; run < runs; ++run) {
+    EXPECT_TRUE(convolution
+                    .Run(s, {.bias = true, .add = true}, input, {.bias = &bias, .addend = &addend},
+                         &output, scale)
+                    .ok());
+  }
   return output;
+}
+
+// Convolves by a constant filter that no other run has.
+Tensor ConvolvedAlone(const ConvolutionShape& s, const Tensor& filter) {
+  KernelConvolution convolution(filter, {.is_constant = true});
+  return Convolved(convolution, s);
+}
+
+// Convolves by a filter that may vary. It is packed if it comes in enough runs.
+Tensor ConvolvedInALoop(KernelConvolution& convolution, const ConvolutionShape& s,
+                        const Tensor& filter, int runs) {
+  convolution.SetWeights(filter);
+  return Convolved(convolution, s, nullptr, 1, runs);
 }
 
 struct Case {
@@ -115,39 +134,37 @@ TEST(PackedWeightsTest, AScaledFilterGivesWhatItsProductGives) {
     for (const auto& [name, s] : Cases()) {
       SCOPED_TRACE(name);
       CountingAllocator allocator;
-      StepContext step;
-      step.intra_op_pool = threads;
       AllocatorDevice device(&allocator);
-      KernelContext ctx(step, &device);
+      KernelConvolution::Options options{.threads = threads, .device = &device};
       const Tensor filter =
           RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
       const Tensor scale = RandomScale(s.out_channels, 5);
       const Tensor product = Product(filter, scale);
-      PackedWeights packed, packed_product;
-      for (int run = 0; run < 3; ++run) {
-        const Tensor expected = Convolved(ctx, s, product, &packed_product);
-        EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, &scale}, &packed), expected)) << run;
-      }
-      EXPECT_TRUE(
-          IsSame(Convolved(ctx, s, {filter, &scale}, nullptr), Convolved(ctx, s, product, nullptr)))
+      KernelConvolution varying(filter, options), varying_product(product, options);
+      EXPECT_TRUE(IsSame(Convolved(varying, s, &scale), Convolved(varying_product, s)))
           << "of a filter that varies";
+      options.is_constant = true;
+      KernelConvolution constant(filter, options), constant_product(product, options);
+      for (int run = 0; run < 3; ++run) {
+        const Tensor expected = Convolved(constant_product, s);
+        EXPECT_TRUE(IsSame(Convolved(constant, s, &scale), expected)) << run;
+      }
       EXPECT_EQ(allocator.held(), 0) << "products of weights and scale are kept";
     }
   }
 }
 
 TEST(PackedWeightsTest, AlsoOfImagesWithAnInfinity) {
-  StepContext step;
-  KernelContext ctx(step, nullptr);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
     const Tensor filter =
         RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
     const Tensor scale = RandomScale(s.out_channels, 5);
-    PackedWeights packed, packed_product;
-    EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, &scale}, &packed, kInfinity),
-                       Convolved(ctx, s, Product(filter, scale), &packed_product, kInfinity)));
+    KernelConvolution convolution(filter, {.is_constant = true});
+    KernelConvolution of_product(Product(filter, scale), {.is_constant = true});
+    EXPECT_TRUE(IsSame(Convolved(convolution, s, &scale, kInfinity),
+                       Convolved(of_product, s, nullptr, kInfinity)));
   }
 }
 
@@ -167,43 +184,35 @@ TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
 }
 
 TEST(PackedWeightsTest, OtherWeightsOrAnotherScaleArePackedAnew) {
-  StepContext step;
-  KernelContext ctx(step, nullptr);
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
     const Shape shape = {s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels};
-    const Tensor filters[] = {RandomTensor(shape, 4), RandomTensor(shape, 5)};
+    const Tensor filter = RandomTensor(shape, 4), other = RandomTensor(shape, 5);
     const Tensor scales[] = {RandomScale(s.out_channels, 6), RandomScale(s.out_channels, 7)};
-    PackedWeights packed;
-    for (const Tensor& filter : filters) {
-      for (const Tensor* const scale :
-           {&scales[0], &scales[1], static_cast<const Tensor*>(nullptr)}) {
-        const Tensor product = scale == nullptr ? filter : Product(filter, *scale);
-        PackedWeights of_product;
-        EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, scale}, &packed),
-                           Convolved(ctx, s, product, &of_product)));
-      }
+    KernelConvolution constant(filter, {.is_constant = true});
+    for (const Tensor* const scale :
+         {&scales[0], &scales[1], static_cast<const Tensor*>(nullptr)}) {
+      const Tensor product = scale == nullptr ? filter : Product(filter, *scale);
+      EXPECT_TRUE(IsSame(Convolved(constant, s, scale), ConvolvedAlone(s, product)));
     }
+    KernelConvolution varying(filter, {});
+    EXPECT_TRUE(IsSame(ConvolvedInALoop(varying, s, filter, 2), ConvolvedAlone(s, filter)));
+    EXPECT_TRUE(IsSame(ConvolvedInALoop(varying, s, other, 4), ConvolvedAlone(s, other)));
   }
 }
 
 TEST(PackedWeightsTest, RowsOfTheSameWeightsArePackedAnew) {
-  StepContext step;
-  KernelContext ctx(step, nullptr);
   const Tensor all = RandomTensor({256, 512}, 4);
-  PackedWeights packed;
-  for (const int64_t rows : {256, 256, 128, 128, 256}) {
+  KernelConvolution convolution(all, {});
+  for (const int64_t rows : {256, 128, 256}) {
     const Tensor filter = Tensor::View(DType::kFloat, {1, 1, rows, 512}, all.buffer());
     const ConvolutionShape s = Square(20, 7, 1, rows, 512);
-    PackedWeights of_these;
-    EXPECT_TRUE(IsSame(Convolved(ctx, s, filter, &packed), Convolved(ctx, s, filter, &of_these)))
+    EXPECT_TRUE(IsSame(ConvolvedInALoop(convolution, s, filter, 8), ConvolvedAlone(s, filter)))
         << rows;
   }
 }
 
 TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
-  StepContext step;
-  KernelContext ctx(step, nullptr);
   constexpr size_t kMinMapped = 64 << 10;  // smaller files are read, not mapped
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
@@ -217,8 +226,8 @@ TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
     const Tensor filter =
         Tensor::View(DType::kFloat, values.shape(), MapBuffer(file, 0, values.size_bytes()));
     const Tensor scale = RandomScale(s.out_channels, 5);
-    PackedWeights packed;
-    Convolved(ctx, s, {filter, &scale}, &packed);
+    KernelConvolution convolution(filter, {.is_constant = true});
+    Convolved(convolution, s, &scale);
     EXPECT_LE(ResidentSize(filter.raw()), 4) << "more than the last page";
   }
 }

@@ -5,7 +5,6 @@
 
 #include "benchmark/benchmark.h"
 #include "runtime/base/logging.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
@@ -61,12 +60,8 @@ void BM_Convolution(benchmark::State& state) {
   const Tensor weights = RandomTensor({filter, filter, s.in_channels, s.out_channels}, 2);
   Tensor output = RandomTensor({s.batch, size, size, s.out_channels}, 3);
   const PostOps post_ops{.activation = Activation::kRelu};
-  StepContext step;
-  KernelContext ctx(step, nullptr);
-  PackedWeights packed;
-  for (auto _ : state) {
-    CHECK(Convolve(ctx, s, post_ops, input, weights, nullptr, &packed, &output, numerics).ok());
-  }
+  KernelConvolution convolution(weights, {.is_constant = true, .numerics = numerics});
+  for (auto _ : state) CHECK(convolution.Run(s, post_ops, input, {}, &output).ok());
   Report(state, FlopsOf(s));
 }
 void ResNet(benchmark::internal::Benchmark* benchmark) {

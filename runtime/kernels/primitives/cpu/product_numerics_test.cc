@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
@@ -34,15 +33,11 @@ Tensor Product(const Tensor& a, const Tensor& b, bool is_constant, Numerics nume
 
 Tensor Convolved(const ConvolutionShape& s, const Tensor& input, const Tensor& filter,
                  bool is_constant, Numerics numerics, ThreadPool* threads = nullptr) {
-  StepContext step;
-  step.intra_op_pool = threads;
-  KernelContext ctx(step, nullptr);
   Tensor output =
       Tensor::Allocate(DType::kFloat, {s.batch, s.output[0], s.output[1], s.out_channels}).value();
-  PackedWeights packed;
-  EXPECT_TRUE(Convolve(ctx, s, PostOps(), input, filter, nullptr, is_constant ? &packed : nullptr,
-                       &output, numerics)
-                  .ok());
+  KernelConvolution convolution(
+      filter, {.is_constant = is_constant, .numerics = numerics, .threads = threads});
+  EXPECT_TRUE(convolution.Run(s, PostOps(), input, {}, &output).ok());
   return output;
 }
 

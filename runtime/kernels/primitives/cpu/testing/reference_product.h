@@ -3,15 +3,15 @@
 
 #include <vector>
 
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
 
 namespace tessera {
 
 // Returns normally distributed floats.
 Tensor RandomTensor(const Shape& shape, int seed);
 
-// Returns the outputs of Convolve() over NHWC images, in order. `before` is the output's content
-// before the call.
+// Returns the outputs of Convolution::Run() over NHWC images, in order. `before` is the addend.
 std::vector<double> ReferenceConvolution(const ConvolutionShape& shape, const PostOps& post_ops,
                                          const Tensor& input, const Tensor& filter,
                                          const Tensor& bias, const Tensor& before);
