@@ -22,13 +22,17 @@
 
 namespace tessera {
 
-struct StepwiseSum {
-  static constexpr float kNeutral = 0;
+// A fold of the elements themselves.
+struct StepwiseFold {
   static constexpr bool kTakesTurns = true;
   template <typename V>
   static V Term(V x) {
     return x;
   }
+};
+
+struct StepwiseSum : StepwiseFold {
+  static constexpr float kNeutral = 0;
   template <typename V>
   static V Add(V total, V term) {
     return total + term;
@@ -54,13 +58,8 @@ struct StepwiseHalfSumOfSquares : StepwiseSum {
   }
 };
 
-struct StepwiseProduct {
+struct StepwiseProduct : StepwiseFold {
   static constexpr float kNeutral = 1;
-  static constexpr bool kTakesTurns = true;
-  template <typename V>
-  static V Term(V x) {
-    return x;
-  }
   template <typename V>
   static V Add(V total, V term) {
     return total * term;
