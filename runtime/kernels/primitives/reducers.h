@@ -118,12 +118,13 @@ struct Prod {
   }
 };
 
-// The maximum. It is NaN if any number is NaN, and the least value of the type if there are no
-// numbers.
-struct Max {
+// The maximum or the minimum. It is NaN if any number is NaN, and the least or the greatest value
+// of the type if there are no numbers.
+template <bool kIsMax>
+struct Extreme {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {
-    return kLeast<T>;
+    return kIsMax ? kLeast<T> : kGreatest<T>;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
@@ -133,30 +134,7 @@ struct Max {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T AddOrdered(T acc, T x) const {
-    return acc > x ? acc : x;
-  }
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
-    return Add(acc, other);
-  }
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
-    return acc;
-  }
-};
-struct Min {
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION static T Neutral() {
-    return kGreatest<T>;
-  }
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    const T chosen = AddOrdered(acc, x);  // this is x if x is NaN
-    if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
-    return chosen;
-  }
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION T AddOrdered(T acc, T x) const {
+    if constexpr (kIsMax) return acc > x ? acc : x;
     return acc < x ? acc : x;
   }
   template <typename T>
@@ -168,6 +146,8 @@ struct Min {
     return acc;
   }
 };
+using Max = Extreme<true>;
+using Min = Extreme<false>;
 
 // The logarithm of the sum of exp(x), computed without overflow; minus infinity without elements. A
 // NaN counts as the total before it, as in TensorFlow.
