@@ -7,6 +7,7 @@
 
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/index_input.h"
 
@@ -61,6 +62,22 @@ struct MatrixBatch {
   }
 };
 
+inline absl::Status UnfitSidesError(const Tensor& right, const Tensor& x) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
+                   " do not fit matrices of shape ", x.shape().ToString()));
+}
+
+// Returns the right-hand sides in `right`, one matrix of them for each matrix in `x`. Errors:
+// INVALID_ARGUMENT if they are not matrices with as many rows, in a batch of the same shape.
+inline absl::StatusOr<MatrixBatch> RightSidesOf(const Tensor& right, const Tensor& x) {
+  ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
+  bool fits = right.rank() == x.rank() && sides.rows == x.dim(x.rank() - 2);
+  for (int d = 0; fits && d < sides.batch_rank; ++d) fits = right.dim(d) == x.dim(d);
+  if (!fits) return UnfitSidesError(right, x);
+  return sides;
+}
+
 // Writes matrix i of a batch of matrices of its size.
 template <typename T, typename C>
 void WriteMatrix(const Matrix<C>& matrix, int64_t i, Tensor* to) {
@@ -70,7 +87,8 @@ void WriteMatrix(const Matrix<C>& matrix, int64_t i, Tensor* to) {
   }
 }
 
-// Likewise, numbers that are not: of a matrix that has no such factor, as one that is not finite.
+// Writes NaN for matrix i of a batch, which has no such factor, for example because it is not
+// finite.
 template <typename T>
 void WriteNans(int64_t size, int64_t i, Tensor* to) {
   std::fill_n(to->data<T>() + i * size, size, static_cast<T>(std::nan("")));

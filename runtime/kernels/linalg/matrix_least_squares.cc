@@ -22,14 +22,7 @@ class MatrixSolveLsKernel : public OpKernel {
     const Tensor& x = ctx.input(0);
     const Tensor& right = ctx.input(1);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "matrix"));
-    ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
-    bool fits = right.rank() == x.rank() && sides.rows == batch.rows;
-    for (int d = 0; fits && d < batch.batch_rank; ++d) fits = right.dim(d) == x.dim(d);
-    if (!fits) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
-                       " do not fit matrices of shape ", x.shape().ToString()));
-    }
+    ASSIGN_OR_RETURN(const MatrixBatch sides, RightSidesOf(right, x));
     if (!ctx.input(2).shape().IsScalar() || !(ctx.input(2).scalar<double>() >= 0)) {
       return absl::InvalidArgumentError("'l2_regularizer' must be a scalar and not negative");
     }

@@ -79,14 +79,7 @@ class MatrixSolveKernel : public OpKernel {
     const Tensor& x = ctx.input(0);
     const Tensor& right = ctx.input(1);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "matrix", true));
-    ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
-    bool fits = right.rank() == x.rank() && sides.rows == batch.rows;
-    for (int d = 0; fits && d < batch.batch_rank; ++d) fits = right.dim(d) == x.dim(d);
-    if (!fits) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
-                       " do not fit matrices of shape ", x.shape().ToString()));
-    }
+    ASSIGN_OR_RETURN(const MatrixBatch sides, RightSidesOf(right, x));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, right.shape()));
     if (y->num_elements() == 0) return absl::OkStatus();
     FirstError error;
@@ -121,11 +114,7 @@ class TriangularSolveKernel : public OpKernel {
     const Tensor& right = ctx.input(1);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "matrix", true));
     ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
-    if (sides.rows != batch.rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
-                       " do not fit matrices of shape ", x.shape().ToString()));
-    }
+    if (sides.rows != batch.rows) return UnfitSidesError(right, x);
     ASSIGN_OR_RETURN(const Shape shape, BatchPairs::OutputShape(x, right));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
