@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
-#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/json_util.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/admin/admin_access.h"
@@ -92,7 +91,6 @@ void Fuzz(absl::string_view input) {
 }  // namespace tessera::serving
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  [[maybe_unused]] static auto* const silence = new google::protobuf::LogSilencer;
   tessera::serving::Fuzz({reinterpret_cast<const char*>(data), size});
   return 0;
 }

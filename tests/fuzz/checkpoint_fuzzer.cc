@@ -11,7 +11,6 @@
 #include <fstream>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 
@@ -57,12 +56,6 @@ void ReadAll(const tessera::CheckpointReader& reader) {
 }
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string prefix = MakePrefix();

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/checkpoint/checkpoint_state.h"
 
@@ -16,12 +15,6 @@ void CheckName(const std::string& name) {
 }
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

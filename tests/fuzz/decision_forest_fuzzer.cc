@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/kernels/forest/forest_model.h"
 
@@ -42,12 +41,6 @@ void Write(const std::string& path, const std::string& contents) {
 }
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 // The files header.pb, data_spec.pb and that of the kind of model, and the rest for the nodes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/graph/function.h"
@@ -64,12 +63,6 @@ void Rewrite(const Graph& graph, Device& device) {
 
 }  // namespace
 }  // namespace tessera
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static tessera::CpuDevice device(

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/wire/testing/predict_request_contents.h"
 
@@ -14,12 +13,6 @@ namespace {
 constexpr int64_t kMaxTensorBytes = 1 << 20;
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 // The first byte says how the rest is cut.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

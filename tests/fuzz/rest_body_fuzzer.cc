@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/http/http_inflate.h"
 #include "serving/frontend/json/json_examples_request.h"
@@ -106,12 +105,6 @@ void CheckExamples(absl::string_view json) {
 
 }  // namespace
 }  // namespace tessera::serving
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera::serving;  // NOLINT: within a function

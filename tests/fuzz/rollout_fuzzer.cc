@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/json_util.h"
 #include "runtime/base/logging.h"
 #include "serving/rollout/rollout.h"
@@ -112,7 +111,6 @@ void Fuzz(absl::string_view input) {
 }  // namespace tessera::serving
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  [[maybe_unused]] static auto* const silence = new google::protobuf::LogSilencer;
   tessera::serving::Fuzz({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/host/host.h"
 #include "runtime/session/inspect.h"
@@ -43,12 +42,6 @@ tessera::SessionOptions OneThread() {
 }
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string folder = MakeFolder();

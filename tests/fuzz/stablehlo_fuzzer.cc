@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/stablehlo/expand_call_modules.h"
@@ -46,12 +45,6 @@ tensorflow::GraphDef GraphWith(const std::string& artifact,
 }
 
 }  // namespace
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string artifact(reinterpret_cast<const char*>(data), size);

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -27,12 +26,6 @@ void CheckTensor(const Tensor& tensor) {
 
 }  // namespace
 }  // namespace tessera
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tensorflow::TensorProto proto;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/kserve/datatype.h"
 #include "serving/frontend/kserve/json_infer.h"
@@ -95,12 +94,6 @@ void Check(std::string body, std::optional<uint64_t> json_length) {
 
 }  // namespace
 }  // namespace tessera::serving
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tessera::serving;  // NOLINT: within a function

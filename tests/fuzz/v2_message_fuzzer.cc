@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/kserve/datatype.h"
 #include "serving/frontend/kserve/raw_contents.h"
@@ -85,12 +84,6 @@ void Check(const std::string& bytes, size_t chunk_size) {
 
 }  // namespace
 }  // namespace tessera::serving
-
-// Texts that are no UTF-8 would fill the log.
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
