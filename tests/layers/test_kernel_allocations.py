@@ -2,8 +2,9 @@
 runs a kernel decides where its memory lies.
 
 Outputs, state and scratch memory that holds as many elements as a tensor are tensors. Bookkeeping of
-the host, such as the indices of rows, may be in containers. Packed weights of the CPU come from
-WeightsAllocator(), which only the CPU's primitives name.
+the host, such as the indices of rows, may be in containers; an output is allocated before it takes
+their elements (runtime/kernels/vector_output.h). Scalars of the host, such as handles, come from the
+heap. Packed weights of the CPU come from WeightsAllocator(), which only the CPU's primitives name.
 """
 
 import pathlib
@@ -20,6 +21,8 @@ ELEMENTS = re.compile(
     r"std::vector<(?:float|double|char|u?int(?:8|16|32)_t|T|Sum|SumOf<T>)>"
     r" \w+\([^;]*\bnum_elements\(\)"
 )
+# An output whose memory does not come from the context.
+VECTOR_OUTPUT = re.compile(r"\bset_output\([^;]*?\bTensor::(?:Vector|Of)\b")
 
 
 def arguments(text, begin):
@@ -41,6 +44,7 @@ def own_allocations(text, is_primitive=False):
     ]
     found += HEAP.findall(text)
     found += ELEMENTS.findall(text)
+    found += VECTOR_OUTPUT.findall(text)
     if not is_primitive:
         found += re.findall(r"\bWeightsAllocator\(\)", text)
     return found
@@ -67,6 +71,13 @@ def test_scratch_memory_from_the_heap_is_seen():
         "new float[",
         "malloc(",
     ]
+
+
+def test_vectors_that_become_outputs_are_seen():
+    assert own_allocations("ctx.set_output(1,\n    Tensor::Vector<int64_t>(rows));") == [
+        "set_output(1,\n    Tensor::Vector"
+    ]
+    assert own_allocations("ctx.set_output(0, Tensor::Scalar(size)); Tensor::Of(shape, x);") == []
 
 
 def test_only_primitives_name_the_allocator_of_weights():

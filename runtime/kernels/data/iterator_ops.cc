@@ -4,6 +4,7 @@
 #include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/data/iterator_resource.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/vector_output.h"
 #include "runtime/tensor/encoded_variant.h"
 
 namespace tessera {
@@ -98,8 +99,7 @@ class SerializeIteratorKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
     ASSIGN_OR_RETURN(std::shared_ptr<IteratorState> state, iterator->Save());
-    ctx.set_output(0, Tensor::Vector<Variant>({Variant(std::move(state))}));
-    return absl::OkStatus();
+    return SetVectorOutput(ctx, 0, {Variant(std::move(state))});
   }
 };
 REGISTER_KERNEL("SerializeIterator", kCpu, SerializeIteratorKernel);

@@ -115,11 +115,11 @@ class ListConcatKernel : public OpKernel {
     }
     PartialShape row;  // an element's shape without its first dimension
     if (shape.known_rank()) row = PartialShape(shape.dims().subspan(1));
-    Tensor lengths = Tensor::Vector<int64_t>(std::vector<int64_t>(list->size(), 0));
+    ASSIGN_OR_RETURN(Tensor* const lengths, ctx.AllocateOutput(1, Shape{list->size()}));
     int64_t total = 0;
     for (int64_t i = 0; i < list->size(); ++i) {
       const Tensor& element = list->elements[i];
-      int64_t& length = lengths.flat<int64_t>()[i];
+      int64_t& length = lengths->data<int64_t>()[i];
       if (element.has_value()) {
         if (element.rank() < 1) {
           return absl::InvalidArgumentError("scalars cannot be concatenated; use TensorListStack");
@@ -145,12 +145,12 @@ class ListConcatKernel : public OpKernel {
                        "to concatenate, are ",
                        row.ToString()));
     }
-    return Join(ctx, *list, row, total, std::move(lengths));
+    return Join(ctx, *list, row, total, *lengths);
   }
 
  private:
   absl::Status Join(KernelContext& ctx, const TensorList& list, const PartialShape& row,
-                    int64_t total, Tensor lengths) const {
+                    int64_t total, const Tensor& lengths) const {
     IndexVector dims(row.dims().begin(), row.dims().end());
     dims.insert(dims.begin(), total);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
@@ -165,7 +165,6 @@ class ListConcatKernel : public OpKernel {
       }
       at += length;
     }
-    ctx.set_output(1, std::move(lengths));
     return absl::OkStatus();
   }
 

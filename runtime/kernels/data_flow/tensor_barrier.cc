@@ -97,14 +97,13 @@ absl::Status TensorBarrier::TakeReady(int64_t count, Batch* batch) {
     elements.push_back(std::move(ready_.begin()->second));
     ready_.erase(ready_.begin());
   }
-  std::vector<int64_t> indices;
-  std::vector<std::string> keys;
-  for (const Element& element : elements) {
-    indices.push_back(element.index);
-    keys.push_back(element.key);
+  const Shape shape = {static_cast<int64_t>(elements.size())};
+  ASSIGN_OR_RETURN(batch->indices, Tensor::Allocate(DType::kInt64, shape, options_.allocator));
+  ASSIGN_OR_RETURN(batch->keys, Tensor::Allocate(DType::kString, shape, options_.allocator));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    batch->indices.data<int64_t>()[i] = elements[i].index;
+    batch->keys.data<std::string>()[i] = elements[i].key;
   }
-  batch->indices = Tensor::Vector<int64_t>(indices);
-  batch->keys = Tensor::Vector<std::string>(keys);
   std::vector<const Tensor*> rows(elements.size());
   for (size_t c = 0; c < options_.dtypes.size(); ++c) {
     for (size_t i = 0; i < elements.size(); ++i) rows[i] = &elements[i].components[c];

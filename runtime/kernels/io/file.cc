@@ -7,6 +7,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/matching_files.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -90,8 +91,7 @@ class MatchingFilesKernel : public OpKernel {
     const auto patterns = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(const std::vector<std::string> found,
                      FilesThatMatch({patterns.data(), patterns.size()}));
-    ctx.set_output(0, Tensor::Vector<std::string>(found));
-    return absl::OkStatus();
+    return SetVectorOutput(ctx, 0, absl::MakeConstSpan(found));
   }
 };
 REGISTER_KERNEL("MatchingFiles", kCpu, MatchingFilesKernel);

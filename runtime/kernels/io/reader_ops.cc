@@ -95,7 +95,7 @@ class ReadKernel : public AsyncOpKernel {
 
  protected:
   virtual absl::StatusOr<int64_t> Count(KernelContext& ctx) const = 0;
-  virtual void Give(KernelContext& ctx, std::vector<Record> records) const = 0;
+  virtual absl::Status Give(KernelContext& ctx, std::vector<Record> records) const = 0;
 
  private:
   // Calls `done` unless it fails.
@@ -111,8 +111,7 @@ class ReadKernel : public AsyncOpKernel {
     auto call = std::make_shared<ReadCall>(
         std::move(reader), std::move(queue), count, ctx.step().cancellation,
         [this, &ctx, done](absl::StatusOr<std::vector<Record>> records) {
-          if (records.ok()) Give(ctx, *std::move(records));
-          done(records.status());
+          done(records.ok() ? Give(ctx, *std::move(records)) : records.status());
         });
     call->Run();
     return absl::OkStatus();
@@ -125,9 +124,10 @@ class ReadOneKernel final : public ReadKernel {
 
  protected:
   absl::StatusOr<int64_t> Count(KernelContext&) const override { return 1; }
-  void Give(KernelContext& ctx, std::vector<Record> records) const override {
+  absl::Status Give(KernelContext& ctx, std::vector<Record> records) const override {
     ctx.set_output(0, Tensor::Scalar(std::move(records[0].key)));
     ctx.set_output(1, Tensor::Scalar(std::move(records[0].value)));
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("ReaderRead", kCpu, ReadOneKernel);
@@ -144,14 +144,15 @@ class ReadUpToKernel final : public ReadKernel {
     if (count >= 0) return count;
     return absl::InvalidArgumentError(absl::StrCat("num_records must not be negative, is ", count));
   }
-  void Give(KernelContext& ctx, std::vector<Record> records) const override {
-    std::vector<std::string> keys, values;
-    for (Record& record : records) {
-      keys.push_back(std::move(record.key));
-      values.push_back(std::move(record.value));
+  absl::Status Give(KernelContext& ctx, std::vector<Record> records) const override {
+    const Shape shape = {static_cast<int64_t>(records.size())};
+    ASSIGN_OR_RETURN(Tensor* const keys, ctx.AllocateOutput(0, shape));
+    ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, shape));
+    for (size_t i = 0; i < records.size(); ++i) {
+      keys->data<std::string>()[i] = std::move(records[i].key);
+      values->data<std::string>()[i] = std::move(records[i].value);
     }
-    ctx.set_output(0, Tensor::Vector<std::string>(keys));
-    ctx.set_output(1, Tensor::Vector<std::string>(values));
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("ReaderReadUpTo", kCpu, ReadUpToKernel);

@@ -10,6 +10,7 @@
 #include "runtime/data/record_file.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/matching_files.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -68,8 +69,7 @@ class RecordInputKernel final : public OpKernel {
       ++epoch_;
       StartEpoch();
     }
-    ctx.set_output(0, Tensor::Vector<std::string>(batch));
-    return absl::OkStatus();
+    return SetVectorOutput(ctx, 0, absl::MakeConstSpan(batch));
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 
@@ -44,8 +45,7 @@ absl::Status WriteCtcPaths(KernelContext& ctx, int indices, int values, int shap
       classes->data<int64_t>()[n] = paths[b][i];
     }
   }
-  ctx.set_output(shape, Tensor::Vector<int64_t>({static_cast<int64_t>(paths.size()), longest}));
-  return absl::OkStatus();
+  return SetVectorOutput(ctx, shape, {static_cast<int64_t>(paths.size()), longest});
 }
 
 }  // namespace tessera

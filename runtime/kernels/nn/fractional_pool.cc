@@ -12,6 +12,7 @@
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/random/simple_random.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -136,8 +137,8 @@ class FractionalPoolKernel : public OpKernel {
     regions.columns = DrawSequence(x.dim(2), size[2], pseudo_random_, generator);
     ASSIGN_OR_RETURN(Tensor* const y,
                      ctx.AllocateOutput(0, Shape{x.dim(0), size[1], size[2], x.dim(3)}));
-    ctx.set_output(1, Tensor::Vector<int64_t>(regions.rows));
-    ctx.set_output(2, Tensor::Vector<int64_t>(regions.columns));
+    RETURN_IF_ERROR(SetVectorOutput(ctx, 1, absl::MakeConstSpan(regions.rows)));
+    RETURN_IF_ERROR(SetVectorOutput(ctx, 2, absl::MakeConstSpan(regions.columns)));
     return VisitRealType(x.dtype(), [&]<typename T>() {
       regions.ForEach(x.shape(), [&](int64_t output, const std::vector<int64_t>& points) {
         const int64_t channels = x.dim(3);

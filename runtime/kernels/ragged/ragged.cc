@@ -7,6 +7,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/row_splits.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -267,8 +268,7 @@ class RaggedToSparseKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor flat, values.Reshaped(Shape{count}));
     ctx.set_output(1, std::move(flat));
-    ctx.set_output(2, Tensor::Vector<int64_t>(absl::MakeConstSpan(shape)));
-    return absl::OkStatus();
+    return SetVectorOutput(ctx, 2, absl::MakeConstSpan(shape));
   }
 
  private:

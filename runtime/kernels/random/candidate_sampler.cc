@@ -10,6 +10,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/random/candidate_distribution.h"
 #include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -222,10 +223,11 @@ class AccidentalHitsKernel : public OpKernel {
       rows.push_back(static_cast<int32_t>(i / num_true_));
       ids.push_back(hit->second);
     }
-    const std::vector<float> weights(rows.size(), -std::numeric_limits<float>::max());
-    ctx.set_output(0, Tensor::Vector<int32_t>(rows));
-    ctx.set_output(1, Tensor::Vector<int64_t>(ids));
-    ctx.set_output(2, Tensor::Vector<float>(weights));
+    RETURN_IF_ERROR(SetVectorOutput(ctx, 0, absl::MakeConstSpan(rows)));
+    RETURN_IF_ERROR(SetVectorOutput(ctx, 1, absl::MakeConstSpan(ids)));
+    ASSIGN_OR_RETURN(Tensor* const weights,
+                     ctx.AllocateOutput(2, Shape{static_cast<int64_t>(rows.size())}));
+    std::ranges::fill(weights->flat<float>(), -std::numeric_limits<float>::max());
     return absl::OkStatus();
   }
 

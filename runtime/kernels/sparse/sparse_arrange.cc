@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/sort.h"
 #include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -158,7 +159,7 @@ absl::Status SetBox(KernelContext& ctx, const SparseTensor& input, absl::Span<co
   const int64_t count = static_cast<int64_t>(inside.size());
   ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(indices_at, Shape{count, rank}));
   ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(values_at, Shape{count}));
-  ctx.set_output(shape_at, Tensor::Vector<int64_t>(absl::MakeConstSpan(size)));
+  RETURN_IF_ERROR(SetVectorOutput(ctx, shape_at, absl::MakeConstSpan(size)));
   for (int64_t n = 0; n < count; ++n) {
     const int64_t* const index = input.index(inside[n]);
     for (int d = 0; d < rank; ++d) indices->data<int64_t>()[n * rank + d] = index[d] - begin[d];

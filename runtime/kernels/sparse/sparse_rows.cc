@@ -6,6 +6,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/fill_empty_rows.h"
 #include "runtime/kernels/primitives/reshape_indices.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -89,8 +90,7 @@ class SparseReshapeKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const out,
                      ctx.AllocateOutput(0, {indices.dim(0), static_cast<int64_t>(to.size())}));
     RETURN_IF_ERROR(reshape_(ctx, from, indices, to, out));
-    ctx.set_output(1, Tensor::Vector<int64_t>(absl::MakeConstSpan(to)));
-    return absl::OkStatus();
+    return SetVectorOutput(ctx, 1, absl::MakeConstSpan(to));
   }
 
  private:

@@ -71,7 +71,9 @@ class SparseSegmentGradientKernel : public OpKernel {
     VisitIndexType(sorted->dtype(), [&]<typename I>() {
       std::copy(unique.begin(), unique.end(), sorted->data<I>());
     });
-    *indices = Tensor::Vector<int64_t>(absl::MakeConstSpan(numbers));
+    ASSIGN_OR_RETURN(*indices,
+                     ctx.AllocateTemp(DType::kInt64, indices->shape(), MemoryKind::kHost));
+    std::copy(numbers.begin(), numbers.end(), indices->data<int64_t>());
     return absl::OkStatus();
   }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "runtime/kernels/sparse/row_major_order.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 
@@ -65,7 +66,7 @@ absl::StatusOr<SparseOutput> AllocateSparse(KernelContext& ctx, int i, int64_t c
   ASSIGN_OR_RETURN(output.indices,
                    ctx.AllocateOutput(i, Shape{count, static_cast<int64_t>(shape.size())}));
   ASSIGN_OR_RETURN(output.values, ctx.AllocateOutput(i + 1, Shape{count}));
-  ctx.set_output(i + 2, Tensor::Vector<int64_t>(shape));
+  RETURN_IF_ERROR(SetVectorOutput(ctx, i + 2, shape));
   return output;
 }
 

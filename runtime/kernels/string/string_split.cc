@@ -2,6 +2,7 @@
 #include "absl/strings/ascii.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/vector_output.h"
 
 namespace tessera {
 namespace {
@@ -71,8 +72,7 @@ absl::Status SetSparse(KernelContext& ctx, const std::vector<Words>& rows) {
       *value++ = std::string(rows[i][j]);
     }
   }
-  ctx.set_output(2, Tensor::Vector<int64_t>({static_cast<int64_t>(rows.size()), widest}));
-  return absl::OkStatus();
+  return SetVectorOutput(ctx, 2, {static_cast<int64_t>(rows.size()), widest});
 }
 
 class StringSplitKernel : public OpKernel {

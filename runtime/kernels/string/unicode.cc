@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/row_splits.h"
+#include "runtime/kernels/vector_output.h"
 #include "unicode/uchar.h"
 #include "unicode/ucnv.h"
 #include "unicode/uscript.h"
@@ -196,11 +197,9 @@ class UnicodeDecodeKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const out_splits,
                      ctx.AllocateOutput(0, Shape{static_cast<int64_t>(splits.size())}));
     RETURN_IF_ERROR(WriteRowSplits(splits, out_splits));
-    ctx.set_output(1, Tensor::Vector<int32_t>(absl::MakeConstSpan(code_points)));
-    if (ctx.num_outputs() > 2) {
-      ctx.set_output(2, Tensor::Vector<int64_t>(absl::MakeConstSpan(starts)));
-    }
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetVectorOutput(ctx, 1, absl::MakeConstSpan(code_points)));
+    if (ctx.num_outputs() == 2) return absl::OkStatus();
+    return SetVectorOutput(ctx, 2, absl::MakeConstSpan(starts));
   }
 
  private:
