@@ -258,5 +258,37 @@ TEST(HostileSizesTest, NothingIsAddedToBooleans) {
   }
 }
 
+// 7 times kInverse wraps around to 1.
+TEST(HostileSizesTest, PatchesWhoseVolumeOverflowsAreRefused) {
+  constexpr int64_t kInverse = 7905747460161236407;
+  const std::vector<int64_t> ones = {1, 1, 1, 1, 1};
+  const auto patches = RunOp("ExtractVolumePatches", {Floats({1, 2, 2, 2, 1})},
+                             {{"ksizes", std::vector<int64_t>{1, 7, kInverse, 1, 1}},
+                              {"strides", ones},
+                              {"padding", "SAME"}});
+  EXPECT_EQ(patches.status().code(), absl::StatusCode::kInvalidArgument);
+  constexpr int64_t kLong = std::numeric_limits<int32_t>::max();
+  const auto long_patches = RunOp("ExtractVolumePatches", {Floats({1, 2, 2, 2, 1})},
+                                  {{"ksizes", std::vector<int64_t>{1, kLong, kLong, kLong, 1}},
+                                   {"strides", ones},
+                                   {"padding", "SAME"}});
+  EXPECT_EQ(long_patches.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, WindowsThatFitInNoNumberAreRefused) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const std::vector<int64_t> ones = {1, 1, 1, 1};
+  const auto pool = [&](std::vector<int64_t> ksize, std::vector<int64_t> paddings) {
+    return RunOp("MaxPool", {Floats({1, 2, 2, 1})},
+                 {{"ksize", std::move(ksize)},
+                  {"strides", ones},
+                  {"padding", paddings.empty() ? "SAME" : "EXPLICIT"},
+                  {"explicit_paddings", std::move(paddings)}});
+  };
+  EXPECT_TRUE(pool({1, 2, 2, 1}, {0, 0, 1, 1, 0, 0, 0, 0}).ok());
+  EXPECT_EQ(pool({1, 2, 2, 1}, {0, 0, kMost, kMost, 0, 0, 0, 0}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "runtime/kernels/window.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,12 +10,20 @@
 namespace tessera {
 namespace {
 
+// TensorFlow reads sizes, strides and dilations as int32.
+constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+
 absl::Status CheckPositive(const char* name, const std::vector<int64_t>& values) {
-  if (std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0; })) {
+  if (std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0 && v <= kLargest; })) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be positive, are [", absl::StrJoin(values, ", "), "]"));
+  return absl::InvalidArgumentError(absl::StrCat(name, " must be positive and fit in int32, are [",
+                                                 absl::StrJoin(values, ", "), "]"));
+}
+
+// The number of windows that fit into `input` elements; 0 or less if none does.
+int64_t OutputOf(int64_t input, int64_t reach, int64_t stride) {
+  return input < reach ? (input - reach + stride) / stride : (input - reach) / stride + 1;
 }
 
 }  // namespace
@@ -84,11 +93,11 @@ absl::Status WindowAttrs::CheckPaddings() const {
 WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t stride) {
   WindowExtent extent;
   if (padding == Padding::kValid) {
-    extent.output = (input - reach + stride) / stride;
+    extent.output = OutputOf(input, reach, stride);
     return extent;
   }
-  extent.output = (input + stride - 1) / stride;
-  const int64_t total = std::max<int64_t>(0, (extent.output - 1) * stride + reach - input);
+  extent.output = input == 0 ? 0 : (input - 1) / stride + 1;
+  const int64_t total = std::max<int64_t>(0, (extent.output - 1) * stride - input + reach);
   extent.pad_before = total / 2;
   extent.pad_after = total - extent.pad_before;
   return extent;
@@ -110,19 +119,33 @@ std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view 
   if (*std::min_element(list.begin(), list.end()) <= 0) {
     return fail(not_positive, " must be positive: [");
   }
+  if (*std::max_element(list.begin(), list.end()) > kLargest) {
+    return fail(absl::StatusCode::kInvalidArgument, " must fit in int32: [");
+  }
   return list;
 }
 
 absl::StatusOr<WindowExtent> WindowAttrs::Extent(int i, int64_t input, int64_t window) const {
   const int64_t stride = this->stride(i);
-  const int64_t reach = (window - 1) * dilation(i) + 1;
+  int64_t reach;
+  bool overflows = __builtin_mul_overflow(window - 1, dilation(i), &reach) ||
+                   __builtin_add_overflow(reach, 1, &reach);
   WindowExtent extent;
   if (padding_ == Padding::kExplicit) {
     extent.pad_before = explicit_paddings_[2 * spatial_dim(i)];
     extent.pad_after = explicit_paddings_[2 * spatial_dim(i) + 1];
-    extent.output = (input + extent.pad_before + extent.pad_after - reach + stride) / stride;
-  } else {
+    int64_t padded;
+    overflows |= __builtin_add_overflow(input, extent.pad_before, &padded) ||
+                 __builtin_add_overflow(padded, extent.pad_after, &padded);
+    if (!overflows) extent.output = OutputOf(padded, reach, stride);
+  } else if (!overflows) {
     extent = SlideWindow(padding_, input, reach, stride);
+  }
+  if (overflows) {
+    return absl::InvalidArgumentError(absl::StrCat("a window of ", window,
+                                                   " elements, its dilation and its paddings of "
+                                                   "spatial dimension ",
+                                                   i, " are too large"));
   }
   if (extent.output < 0) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", reach, " does not fit into ",

@@ -36,7 +36,8 @@ class ExtractPatchesKernel : public OpKernel {
                                                      " do not fit into images of shape ",
                                                      images.shape().ToString()));
     }
-    const int64_t depth = sizes_[1] * sizes_[2] * channels;
+    const int64_t depth =
+        MultiplyWithoutOverflow(MultiplyWithoutOverflow(sizes_[1], sizes_[2]), channels);
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), rows.output, columns.output, depth}));
     ASSIGN_OR_RETURN(Tensor * patches, ctx.AllocateOutput(0, shape));
@@ -102,10 +103,11 @@ class ExtractVolumePatchesKernel : public OpKernel {
                                                      " of shape ", volumes.shape().ToString()));
     }
     const int64_t channels = volumes.dim(4);
-    const int64_t patch = sizes_[0] * sizes_[1] * sizes_[2];
+    const int64_t patch =
+        MultiplyWithoutOverflow(MultiplyWithoutOverflow(sizes_[0], sizes_[1]), sizes_[2]);
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({volumes.dim(0), extents[0].output, extents[1].output,
-                                  extents[2].output, patch * channels}));
+                                  extents[2].output, MultiplyWithoutOverflow(patch, channels)}));
     ASSIGN_OR_RETURN(Tensor* const patches, ctx.AllocateOutput(0, shape));
     if (patches->num_elements() == 0) return absl::OkStatus();
     const int64_t count = patches->num_elements() / (patch * channels);

@@ -1,6 +1,7 @@
 #include "runtime/kernels/nn/pool_window.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,12 @@
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {
+namespace {
+
+// TensorFlow reads sizes and strides as int32.
+constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+
+}  // namespace
 
 PoolWindow PoolWindow::FromAttrs(const KernelBuild& build, int spatial_rank,
                                  ChannelWindow channels) {
@@ -22,9 +29,9 @@ PoolWindow PoolWindow::FromAttrs(const KernelBuild& build, int spatial_rank,
   if (!build.status().ok()) return window;
   const auto check_sizes = [&] {
     for (int64_t k : ksize) {
-      if (k < 1) {
-        build.Fail(absl::InvalidArgumentError(absl::StrCat("ksize must be positive: ", k)));
-      }
+      if (k >= 1 && k <= kLargest) continue;
+      build.Fail(
+          absl::InvalidArgumentError(absl::StrCat("ksize must be positive and fit in int32: ", k)));
     }
   };
   // TensorFlow looks at the sizes of these first.
@@ -43,9 +50,10 @@ PoolWindow PoolWindow::FromAttrs(const KernelBuild& build, int spatial_rank,
   if (window.reaches_over_channels()) return window;
   if (channels == ChannelWindow::kRefusedLate) {
     for (int i = 0; i < spatial_rank; ++i) {
-      if (window.attrs.stride(i) > 0) continue;
+      const int64_t stride = window.attrs.stride(i);
+      if (stride >= 1 && stride <= kLargest) continue;
       build.Fail(absl::InvalidArgumentError(
-          absl::StrCat("strides must be positive, one is ", window.attrs.stride(i))));
+          absl::StrCat("strides must be positive and fit in int32, one is ", stride)));
     }
   } else {
     build.Fail(window.attrs.CheckStrides());
