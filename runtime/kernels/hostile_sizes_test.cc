@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -288,6 +289,25 @@ TEST(HostileSizesTest, WindowsThatFitInNoNumberAreRefused) {
   EXPECT_TRUE(pool({1, 2, 2, 1}, {0, 0, 1, 1, 0, 0, 0, 0}).ok());
   EXPECT_EQ(pool({1, 2, 2, 1}, {0, 0, kMost, kMost, 0, 0, 0, 0}).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, SlicesWithoutElementsGiveZeros) {
+  // offset_dims: 1, collapsed_slice_dims: 0, start_index_map: 0, index_vector_dim: 1
+  const std::string numbers("\x0a\x01\x01\x12\x01\x00\x1a\x01\x00\x20\x01", 11);
+  const auto gather = [&](const Shape& operand, std::vector<int32_t> sizes) {
+    return RunOp(
+        "XlaGather",
+        {Floats(operand), Tensor::Of<int32_t>({2, 1}, {0, 2}), Tensor::Vector<int32_t>(sizes)},
+        {{"dimension_numbers", numbers}, {"indices_are_sorted", false}});
+  };
+  EXPECT_EQ(gather({3, 2}, {1, 2})->shape(), Shape({2, 2}));
+  EXPECT_EQ(gather({3, 2}, {1, 0})->shape(), Shape({2, 0}));
+  for (const Shape& operand : {Shape{3, 2}, Shape{0, 2}}) {
+    const auto zeros = gather(operand, {0, 2});
+    ASSERT_TRUE(zeros.ok()) << zeros.status();
+    EXPECT_EQ(zeros->shape(), Shape({2, 2}));
+    EXPECT_EQ(zeros->flat<float>()[3], 0);
+  }
 }
 
 }  // namespace

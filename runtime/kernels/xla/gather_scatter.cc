@@ -196,6 +196,11 @@ class GatherKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(result));
     ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
+    // A dimension that the result lacks may be sliced to size 0. XLA gives zeros then.
+    if (Contains(sizes, 0)) {
+      ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+      return absl::OkStatus();
+    }
     const SliceLayout layout(result, map_.window_dims);
     const Dims strides = RowMajor(operand.shape().dims());
     Dims kept_strides;
