@@ -291,6 +291,18 @@ TEST(HostileSizesTest, WindowsThatFitInNoNumberAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(HostileSizesTest, JoinedSizesThatOverflowAreRefused) {
+  constexpr int64_t kQuarter = int64_t{1} << 62;
+  const Tensor wide = Floats({0, kQuarter}), axis = Tensor::Scalar<int32_t>(1);
+  EXPECT_EQ(RunOp("ConcatV2", {wide, wide, wide, wide, axis}, {{"N", 4}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  const std::vector<int64_t> quarters(5, kQuarter);
+  EXPECT_EQ(RunAll("SplitV", {wide, Tensor::Vector<int64_t>(quarters), axis}, {{"num_split", 5}})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(HostileSizesTest, SlicesWithoutElementsGiveZeros) {
   // offset_dims: 1, collapsed_slice_dims: 0, start_index_map: 0, index_vector_dim: 1
   const std::string numbers("\x0a\x01\x01\x12\x01\x00\x1a\x01\x00\x20\x01", 11);

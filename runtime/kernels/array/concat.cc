@@ -68,7 +68,10 @@ class ConcatKernel : public OpKernel {
     for (int i = values_.begin; i < values_.end; ++i) {
       const Tensor& input = ctx.input(i);
       RETURN_IF_ERROR(CheckFits(first, input.shape(), axis, i - values_.begin));
-      size += input.dim(axis);
+      if (__builtin_add_overflow(size, input.dim(axis), &size)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the joined dimension ", axis, " is too large"));
+      }
       if (input.num_elements() > 0) {
         only = only == -1 ? i : -2;
         inputs.push_back(&input);

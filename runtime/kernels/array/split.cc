@@ -91,8 +91,8 @@ class SplitVKernel : public OpKernel {
         return absl::InvalidArgumentError(absl::StrCat("size_splits[", i, "] = ", sizes[i],
                                                        " does not fit in [0, ", input.dim(axis),
                                                        "] (one size may be -1)"));
-      } else {
-        sum += sizes[i];
+      } else if (__builtin_add_overflow(sum, sizes[i], &sum)) {
+        return absl::InvalidArgumentError("size_splits add up to more than fits in 64 bits");
       }
     }
     if (open >= 0 ? sum > input.dim(axis) : sum != input.dim(axis)) {

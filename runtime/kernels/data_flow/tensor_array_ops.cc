@@ -259,7 +259,9 @@ class TensorArrayConcatKernel : public OpKernel {
       }
       ASSIGN_OR_RETURN(row, row.MergeWith(PartialShape(element.shape().dims().subspan(1))));
       lengths->flat<int64_t>()[i] = element.dim(0);
-      total += element.dim(0);
+      if (__builtin_add_overflow(total, element.dim(0), &total)) {
+        return absl::InvalidArgumentError("the joined tensor is too large");
+      }
       elements.push_back(std::move(element));
     }
     if (!row.IsFullyDefined()) {

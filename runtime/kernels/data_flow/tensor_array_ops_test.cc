@@ -52,5 +52,18 @@ TEST(TensorArraySplitTest, LengthsMustAddUpToTheRows) {
               HasSubstr("scalar"));
 }
 
+TEST(TensorArrayConcatTest, RefusesMoreRowsThanFitInANumber) {
+  const std::vector<Tensor> array = MakeArray(4);
+  const Tensor rows = Tensor::Zeros(DType::kFloat, {int64_t{1} << 62, 0}).value();
+  for (int32_t i = 0; i < 4; ++i) {
+    const auto flow = RunOp("TensorArrayWriteV3", {array[0], Tensor::Scalar(i), rows, array[1]});
+    ASSERT_TRUE(flow.ok()) << flow.status();
+  }
+  const std::vector<Tensor> inputs = {array[0], array[1]};
+  auto joined = KernelRunner::Create("TensorArrayConcatV3", inputs, {{"dtype", DType::kFloat}});
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(joined->Run(inputs).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera
