@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 
@@ -259,6 +260,36 @@ TEST(HostileSizesTest, NothingIsAddedToBooleans) {
   }
 }
 
+TEST(HostileSizesTest, NothingIsDrawnIntoImagesWithoutPixels) {
+  const Tensor box = Tensor::Of<float>({1, 1, 4}, {-2, 1, 2, -5});
+  const auto drawn = RunOp("DrawBoundingBoxes", {Floats({1, kHuge, 0, 1}), box});
+  EXPECT_EQ(drawn->shape(), Shape({1, kHuge, 0, 1}));
+}
+
+TEST(HostileSizesTest, CropsWithoutChannelsHaveNoGradient) {
+  constexpr int64_t kLargest = int64_t{1} << 24;
+  const Tensor box = Tensor::Of<float>({1, 4}, {0, 0, 1, 1}), first = Tensor::Vector<int32_t>({0});
+  const Tensor crops = Floats({1, kLargest, kLargest, 0});
+  const auto of_image =
+      RunOp("CropAndResizeGradImage", {crops, box, first, Tensor::Vector<int32_t>({1, 2, 2, 0})},
+            {{"T", DType::kFloat}});
+  EXPECT_EQ(of_image->shape(), Shape({1, 2, 2, 0}));
+  const auto of_box = RunOp("CropAndResizeGradBoxes", {crops, Floats({1, 2, 2, 0}), box, first});
+  ASSERT_TRUE(of_box.ok()) << of_box.status();
+  EXPECT_EQ(of_box->flat<float>()[3], 0);
+}
+
+TEST(HostileSizesTest, WindowsOfImagesWithoutChannelsAreEmpty) {
+  const auto glimpse =
+      RunOp("ExtractGlimpse",
+            {Floats({1, kHuge, 1, 0}),
+             Tensor::Vector<int32_t>({std::numeric_limits<int32_t>::max(), 1}), Floats({1, 2})});
+  EXPECT_EQ(glimpse->shape(), Shape({1, std::numeric_limits<int32_t>::max(), 1, 0}));
+  const auto crop =
+      RunOp("RandomCrop", {Floats({kHuge, 3, 0}), Tensor::Vector<int64_t>({kHuge, 2})});
+  EXPECT_EQ(crop->shape(), Shape({kHuge, 2, 0}));
+}
+
 // 7 times kInverse wraps around to 1.
 TEST(HostileSizesTest, PatchesWhoseVolumeOverflowsAreRefused) {
   constexpr int64_t kInverse = 7905747460161236407;
@@ -291,6 +322,14 @@ TEST(HostileSizesTest, WindowsThatFitInNoNumberAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(HostileSizesTest, PooledImagesWithoutChannelsHaveNoGradient) {
+  const Tensor shape = Tensor::Vector<int64_t>({1, kHuge, 1 << 20, 0});
+  const auto gradient = RunOp("FractionalAvgPoolGrad",
+                              {shape, Floats({1, 1, 1, 0}), Tensor::Vector<int64_t>({0, kHuge}),
+                               Tensor::Vector<int64_t>({0, 1 << 20})});
+  EXPECT_EQ(gradient->shape(), Shape({1, kHuge, 1 << 20, 0}));
+}
+
 TEST(HostileSizesTest, JoinedSizesThatOverflowAreRefused) {
   constexpr int64_t kQuarter = int64_t{1} << 62;
   const Tensor wide = Floats({0, kQuarter}), axis = Tensor::Scalar<int32_t>(1);
@@ -301,6 +340,14 @@ TEST(HostileSizesTest, JoinedSizesThatOverflowAreRefused) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, ProductsWithoutElementsAreNotOrdered) {
+  // lhs_contracting_dimensions: 1, rhs_contracting_dimensions: 0
+  const std::string numbers("\x0a\x01\x01\x12\x01\x00", 6);
+  const auto product = RunOp("XlaDot", {Floats({1 << 30, 0}), Floats({0, 0})},
+                             {{"dimension_numbers", numbers}, {"precision_config", std::string()}});
+  EXPECT_EQ(product->shape(), Shape({1 << 30, 0}));
 }
 
 TEST(HostileSizesTest, SlicesWithoutElementsGiveZeros) {
@@ -320,6 +367,39 @@ TEST(HostileSizesTest, SlicesWithoutElementsGiveZeros) {
     EXPECT_EQ(zeros->shape(), Shape({2, 2}));
     EXPECT_EQ(zeros->flat<float>()[3], 0);
   }
+}
+
+TEST(HostileSizesTest, QuantizedProductsWithoutElementsAreNotComputed) {
+  const Tensor a = Tensor::Zeros(DType::kQint8, {kHuge, 0}).value();
+  const Tensor b = Tensor::Zeros(DType::kQint8, {0, 0}).value();
+  const Tensor scale = Tensor::Scalar(1.f), zero = Tensor::Scalar<int32_t>(0);
+  const AttrMap of_right = {{"rhs_quantization_min_val", -128}, {"rhs_quantization_max_val", 127}};
+  AttrMap attrs = of_right;
+  for (const char* side : {"lhs", "output"}) {
+    attrs[absl::StrCat(side, "_quantization_min_val")] = int64_t{-128};
+    attrs[absl::StrCat(side, "_quantization_max_val")] = int64_t{127};
+  }
+  attrs["Tout"] = DType::kQint32;
+  const auto y = RunOp("UniformQuantizedDot", {a, b, scale, zero, scale, zero, scale, zero}, attrs);
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->shape(), Shape({kHuge, 0}));
+  AttrMap hybrid = of_right;
+  hybrid["Tout"] = DType::kFloat;
+  const auto z = RunOp("UniformQuantizedDotHybrid", {Floats({kHuge, 0}), b, scale, zero}, hybrid);
+  ASSERT_TRUE(z.ok()) << z.status();
+  EXPECT_EQ(z->shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, NoWeightsAreMadeForImagesOfAnEmptyBatch) {
+  const Tensor zero = Tensor::Scalar(0.f);
+  const auto resized = RunAll("QuantizedResizeBilinear",
+                              {Floats({0, 2, 2, 1}), Tensor::Vector<int32_t>({1 << 30, 1 << 30}),
+                               zero, Tensor::Scalar(1.f)});
+  ASSERT_TRUE(resized.ok()) << resized.status();
+  EXPECT_EQ((*resized)[0].shape(), Shape({0, 1 << 30, 1 << 30, 1}));
+  const auto gradient =
+      RunOp("ResizeBilinearGrad", {Floats({0, 1 << 30, 1 << 30, 1}), Floats({0, 2, 2, 1})});
+  EXPECT_EQ(gradient->shape(), Shape({0, 2, 2, 1}));
 }
 
 }  // namespace

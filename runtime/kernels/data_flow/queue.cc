@@ -169,6 +169,13 @@ class EnqueueManyKernel : public QueueKernel {
     TensorQueue::Element batch;
     for (int i = 1; i < ctx.num_inputs(); ++i) batch.push_back(ctx.TakeInput(i));
     RETURN_IF_ERROR(queue.CheckComponents(batch, /*is_batch=*/true));
+    // Empty rows cost their sender nothing.
+    constexpr int64_t kMostRows = int64_t{1} << 25;
+    if (batch[0].dim(0) > kMostRows) {
+      return absl::ResourceExhaustedError(absl::StrCat("a queue takes at most ", kMostRows,
+                                                       " elements at a time, not those of ",
+                                                       batch[0].shape().ToString()));
+    }
     std::deque<TensorQueue::Element> elements(batch[0].dim(0));
     for (size_t row = 0; row < elements.size(); ++row) {
       for (const Tensor& component : batch) {

@@ -304,23 +304,23 @@ class TensorArrayScatterKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     const Tensor& value = ctx.input(all_ ? 1 : 2);
     IndexVector indices;
+    int64_t count = 0;
     if (all_) {
       ASSIGN_OR_RETURN(const int64_t size, array->size());
       // An array that grows may get more.
-      indices.resize(value.rank() < 1 ? size : std::max(size, value.dim(0)));
-      std::iota(indices.begin(), indices.end(), 0);
+      count = value.rank() < 1 ? size : std::max(size, value.dim(0));
     } else {
       ASSIGN_OR_RETURN(indices, ReadIndexVector(ctx.input(1), "indices"));
+      count = static_cast<int64_t>(indices.size());
     }
-    if (value.rank() < 1 || value.dim(0) != static_cast<int64_t>(indices.size())) {
-      return absl::InvalidArgumentError(absl::StrCat(indices.size(),
-                                                     " indices need a tensor of as many rows, not "
-                                                     "of shape ",
-                                                     value.shape().ToString()));
+    if (value.rank() < 1 || value.dim(0) != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(count, " indices need a tensor of as many rows, not of shape ",
+                       value.shape().ToString()));
     }
-    for (size_t i = 0; i < indices.size(); ++i) {
-      ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(static_cast<int64_t>(i))));
-      RETURN_IF_ERROR(array->Write(ctx, add_n_, indices[i], std::move(row)));
+    for (int64_t i = 0; i < count; ++i) {
+      ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(i)));
+      RETURN_IF_ERROR(array->Write(ctx, add_n_, all_ ? i : indices[i], std::move(row)));
     }
     ctx.set_output(0, ctx.TakeInput(all_ ? 2 : 3));
     return absl::OkStatus();

@@ -180,7 +180,8 @@ class CropGradImageKernel : public OpKernel {
       ASSIGN_OR_RETURN(Tensor wide, ctx.AllocateTemp(DTypeOf<Sum>, shape));
       Sum* const sums = wide.data<Sum>();
       std::fill_n(sums, shape.num_elements(), Sum(0));
-      for (int64_t i = 0; i < g.dim(0); ++i) {
+      const int64_t crops = g.num_elements() == 0 ? 0 : g.dim(0);
+      for (int64_t i = 0; i < crops; ++i) {
         Spread(g, shape, boxes.data<float>() + i * 4, i, box_images.data<int32_t>()[i], sums);
       }
       for (int64_t i = 0; i < shape.num_elements(); ++i) {
@@ -243,6 +244,8 @@ class CropGradBoxesKernel : public OpKernel {
     }
     RETURN_IF_ERROR(CheckBoxes(boxes, ctx.input(3), image.dim(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, boxes.shape()));
+    std::fill_n(out->data<float>(), out->num_elements(), 0.0f);
+    if (g.num_elements() == 0) return absl::OkStatus();
     return VisitRealType(image.dtype(), [&]<typename T>() {
       for (int64_t i = 0; i < g.dim(0); ++i) {
         AddUp(g, image, image.data<T>(), boxes.data<float>() + i * 4, i,
@@ -270,7 +273,6 @@ class CropGradBoxesKernel : public OpKernel {
       *first += slope * axis.last * (1 - share);
       *second += slope * axis.last * share;
     };
-    std::fill_n(out, 4, 0.0f);
     for (int64_t i = 0; i < height; ++i) {
       const float y = rows.Position(i);
       for (int64_t j = 0; j < width; ++j) {

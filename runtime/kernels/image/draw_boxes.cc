@@ -38,6 +38,7 @@ class DrawBoxesKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const std::vector<float> colors, Colors(ctx, channels));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, images.shape()));
+    if (images.num_elements() == 0) return absl::OkStatus();
     CopyElements(images.dtype(), images.raw(), out->mutable_raw(), images.num_elements());
     const int64_t num_colors = static_cast<int64_t>(colors.size()) / channels;
     return VisitRealType(out->dtype(), [&]<typename T>() {

@@ -97,6 +97,7 @@ class ExtractGlimpseKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), size[0], size[1], images.dim(3)}));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    if (y->num_elements() == 0) return absl::OkStatus();
     for (int64_t b = 0; b < images.dim(0); ++b) {
       const float* const offset = offsets.data<float>() + 2 * b;
       const Overlap rows(place_.Begin(offset[0], images.dim(1), size[0]), images.dim(1), size[0]);

@@ -59,9 +59,9 @@ class ResizeGradientKernel : public OpKernel {
                        " do not belong to images of shape ", original.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
+    if (out->num_elements() == 0) return absl::OkStatus();
     const ResampleTaps rows = kTaps(Grid(original.dim(1), gradients.dim(1)));
     const ResampleTaps columns = kTaps(Grid(original.dim(2), gradients.dim(2)));
-    if (out->num_elements() == 0) return absl::OkStatus();
     return spread_(ctx, rows, columns, gradients, out);
   }
 

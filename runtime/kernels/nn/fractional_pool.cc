@@ -209,6 +209,8 @@ class FractionalPoolGradKernel : public OpKernel {
                                                      gradient.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    // Images without channels may have any number of points.
+    if (shape.num_elements() == 0) return absl::OkStatus();
     return VisitRealType(gradient.dtype(), [&]<typename T>() -> absl::Status {
       if (kMax && !AreMaxima<T>(ctx.input(0), ctx.input(1), regions)) {
         return absl::InvalidArgumentError("orig_output is not what orig_input is pooled to");

@@ -101,6 +101,8 @@ class QuantizedConcatKernel : public OpKernel {
     // Bytes without a sign then stand for nothing below 0, whatever their ranges say.
     if (is_second_ && !std::is_signed_v<T>) common.min = 0;
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(SetRange(ctx, 1, common));
+    if (y->num_elements() == 0) return absl::OkStatus();
     const int64_t outer = DimProduct(shape, 0, axis);
     const int64_t row = DimProduct(shape, axis, shape.rank());
     int64_t offset = 0;
@@ -119,7 +121,7 @@ class QuantizedConcatKernel : public OpKernel {
       }
       offset += part;
     }
-    return SetRange(ctx, 1, common);
+    return absl::OkStatus();
   }
 
   const int count_;

@@ -103,10 +103,9 @@ class QuantizedResizeBilinearKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const resized, ctx.AllocateOutput(0, shape));
     ctx.set_output(1, ctx.input(2));
     ctx.set_output(2, ctx.input(3));
+    if (resized->num_elements() == 0) return absl::OkStatus();
     if (shape == images.shape()) {
-      if (images.num_elements() > 0) {
-        std::memcpy(resized->mutable_raw(), images.raw(), images.size_bytes());
-      }
+      std::memcpy(resized->mutable_raw(), images.raw(), images.size_bytes());
       return absl::OkStatus();
     }
     const ResampleTaps rows = Taps(images.dim(1), size[0]);

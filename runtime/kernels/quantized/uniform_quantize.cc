@@ -199,6 +199,7 @@ class UniformDotKernel : public OpKernel {
           "lhs must be quantised as a whole, rhs as a whole or by its columns");
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    if (y->num_elements() == 0) return absl::OkStatus();
     ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t column = 0; column < n; ++column) {
@@ -241,6 +242,7 @@ class UniformDotHybridKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto q,
                      ReadOfMatrixOrColumns(ctx.input(2), ctx.input(3), attrs_, b.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
+    if (y->num_elements() == 0) return absl::OkStatus();
     ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const DynamicQuantization left(absl::MakeConstSpan(a.data<float>() + row * k, k));

@@ -44,7 +44,7 @@ class MultinomialKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(Check(ctx.input(0), ctx.input(1)));
-    const int64_t samples = (ctx.input(1).scalar<int32_t>() + 3) / 4 * 4;
+    const int64_t samples = (int64_t{ctx.input(1).scalar<int32_t>()} + 3) / 4 * 4;
     ASSIGN_OR_RETURN(
         const PhiloxSource generator,
         generator_.ReserveInEachRun(ctx, ReservedBlocks(ctx.input(0).dim(0) * samples * 2)));

@@ -33,11 +33,12 @@ class RandomCropKernel : public OpKernel {
       }
       if (size[d] < image.dim(d)) {
         offset[d] = static_cast<int64_t>(random.Bits32() %
-                                         static_cast<uint64_t>(image.dim(d) - size[d] + 1));
+                                         (static_cast<uint64_t>(image.dim(d) - size[d]) + 1));
       }
     }
     ASSIGN_OR_RETURN(Tensor* const out,
                      ctx.AllocateOutput(0, Shape{size[0], size[1], image.dim(2)}));
+    if (out->num_elements() == 0) return absl::OkStatus();
     const size_t pixel = image.dim(2) * DTypeSize(image.dtype());
     for (int64_t row = 0; row < size[0]; ++row) {
       std::memcpy(out->mutable_raw() + row * size[1] * pixel,

@@ -102,6 +102,7 @@ class DotKernel final : public OpKernel {
     for (const int64_t d : rhs.free) sizes.push_back(b.dim(static_cast<int>(d)));
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(sizes));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (output->num_elements() == 0) return absl::OkStatus();
     const Dims a_order = Positions(a, Join(lhs.batch, lhs.free, lhs.contracting));
     const Dims b_order = Positions(b, Join(rhs.batch, rhs.contracting, rhs.free));
     const int64_t batch = SizeOf(a, lhs.batch), m = SizeOf(a, lhs.free);

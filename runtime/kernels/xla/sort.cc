@@ -69,7 +69,7 @@ class VariadicSortKernel final : public OpKernel {
     const Lines lines(shape, static_cast<int>((dimension[0] + shape.rank()) % shape.rank()));
     std::vector<int64_t> order(lines.count * lines.length);
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i) % lines.length;
-    const int64_t n = lines.length;
+    const int64_t n = lines.count == 0 ? 0 : lines.length;
     for (int64_t p = 1; p < n; p *= 2) {
       for (int64_t k = p; k >= 1; k /= 2) {
         std::vector<int64_t> places;  // of the first of each pair
