@@ -1,5 +1,8 @@
 #include "runtime/kernels/primitives/nearest_pixels.h"
 
+#include <cstring>
+
+#include "runtime/kernels/primitives/copy_rows.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -7,22 +10,76 @@
 namespace tessera {
 namespace {
 
+// Copies the pixels of a row at the given columns.
+using RowLoop = void (*)(absl::Span<const int64_t> columns, int64_t pixel_bytes, const char* row,
+                         char* to);
+
+// The size is a constant, so that a copy is a few instructions.
+template <int64_t kBytes>
+void GatherShortPixels(absl::Span<const int64_t> columns, int64_t /*pixel_bytes*/, const char* row,
+                       char* to) {
+  for (const int64_t x : columns) {
+    std::memcpy(to, row + x * kBytes, kBytes);
+    to += kBytes;
+  }
+}
+
+void GatherMediumPixels(absl::Span<const int64_t> columns, int64_t pixel_bytes, const char* row,
+                        char* to) {
+  for (const int64_t x : columns) {
+    CopyMediumRows(1, pixel_bytes, row + x * pixel_bytes, 0, to, 0);
+    to += pixel_bytes;
+  }
+}
+
+void GatherPixels(absl::Span<const int64_t> columns, int64_t pixel_bytes, const char* row,
+                  char* to) {
+  for (const int64_t x : columns) {
+    std::memcpy(to, row + x * pixel_bytes, static_cast<size_t>(pixel_bytes));
+    to += pixel_bytes;
+  }
+}
+
+RowLoop RowLoopFor(int64_t pixel_bytes) {
+  switch (pixel_bytes) {
+    case 1:
+      return GatherShortPixels<1>;
+    case 2:
+      return GatherShortPixels<2>;
+    case 3:
+      return GatherShortPixels<3>;
+    case 4:
+      return GatherShortPixels<4>;
+    case 6:
+      return GatherShortPixels<6>;
+    case 8:
+      return GatherShortPixels<8>;
+    case 12:
+      return GatherShortPixels<12>;
+    case 16:
+      return GatherShortPixels<16>;
+    default:
+      return pixel_bytes >= kMinMediumRow && pixel_bytes <= kMaxMediumRow ? GatherMediumPixels
+                                                                          : GatherPixels;
+  }
+}
+
 absl::Status RunNearestPixels(KernelContext& ctx, absl::Span<const int64_t> rows,
                               absl::Span<const int64_t> columns, const Tensor& images,
                               Tensor* output) {
+  constexpr double kNanosecondsAPixel = 1, kNanosecondsAByte = 0.1;
   const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
   const auto out_height = static_cast<int64_t>(rows.size()),
              out_width = static_cast<int64_t>(columns.size());
   const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
-  ctx.ParallelFor(images.dim(0) * out_height, 2.0 * out_width, [&](int64_t begin, int64_t end) {
+  const double cost = static_cast<double>(out_width) *
+                      (kNanosecondsAPixel + kNanosecondsAByte * static_cast<double>(pixel));
+  const RowLoop gather = RowLoopFor(pixel);
+  ctx.ParallelFor(images.dim(0) * out_height, cost, [&](int64_t begin, int64_t end) {
     for (int64_t y = begin; y < end; ++y) {
       const char* const row =
           images.raw() + (y / out_height * height + rows[y % out_height]) * width * pixel;
-      char* to = output->mutable_raw() + y * out_width * pixel;
-      for (const int64_t x : columns) {
-        CopyElements(images.dtype(), row + x * pixel, to, channels);
-        to += pixel;
-      }
+      gather(columns, pixel, row, output->mutable_raw() + y * out_width * pixel);
     }
   });
   return absl::OkStatus();
