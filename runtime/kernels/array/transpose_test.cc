@@ -40,6 +40,43 @@ TEST(TransposeTest, MatricesOfAnySizeAndWidth) {
   }
 }
 
+template <typename T>
+void ExpectPlanes(int64_t pixels, int64_t channels) {
+  const Tensor x = Numbered<T>({2, pixels, channels});
+  const Tensor permutation = Tensor::Vector<int32_t>({0, 2, 1});
+  const Tensor planes = RunOp("Transpose", {x, permutation}).value();
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const int64_t c = i % channels, pixel = i / channels % pixels, n = i / channels / pixels;
+    ASSERT_EQ(planes.data<T>()[(n * channels + c) * pixels + pixel], x.data<T>()[i])
+        << pixels << " pixels of " << channels << ", " << DTypeName(DTypeOf<T>);
+  }
+  const Tensor back = RunOp("Transpose", {planes, permutation}).value();
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    ASSERT_EQ(back.data<T>()[i], x.data<T>()[i])
+        << pixels << " pixels of " << channels << ", " << DTypeName(DTypeOf<T>);
+  }
+}
+
+// More pixels than threads take at a time, and numbers of them that fill no vectors.
+TEST(TransposeTest, PixelsOfFewChannelsBecomePlanesAndPixelsAgain) {
+  for (const int64_t channels : {2, 3, 4, 5}) {
+    for (const int64_t pixels : {7, 8, 16, 31, 100, 20001}) {
+      ExpectPlanes<uint8_t>(pixels, channels);
+      ExpectPlanes<int16_t>(pixels, channels);
+      ExpectPlanes<float>(pixels, channels);
+      ExpectPlanes<double>(pixels, channels);
+    }
+  }
+}
+
+TEST(TransposeTest, OnePlaneMayBeAllChannels) {
+  const Tensor grey = Numbered<uint8_t>({100, 1});
+  const Tensor tiled = RunOp("Tile", {grey, Tensor::Vector<int32_t>({1, 3})}).value();
+  for (int64_t i = 0; i < 300; ++i) {
+    ASSERT_EQ(tiled.data<uint8_t>()[i], grey.data<uint8_t>()[i / 3]);
+  }
+}
+
 // Rows of a few bytes and of many, around which one dimension is short.
 TEST(TransposeTest, BlocksOfPixelsBecomeChannels) {
   for (const int64_t channels : {1, 3, 8, 40, 700}) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "runtime/kernels/primitives/copy_rows.h"
+#include "runtime/kernels/primitives/cpu/pixel_planes.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/element_size.h"
 #include "runtime/kernels/primitives/element_type.h"
@@ -269,6 +271,61 @@ bool FindTranspose(Dims* dims, int64_t width) {
   return false;
 }
 
+// The loop for pixels whose few channels lie side by side in one view, and in planes in the other.
+struct PixelCopy {
+  PixelLoop loop;
+  int64_t plane_stride;
+};
+
+// Finds some such pixels, and moves the dimensions of their channels and of the pixels to the end,
+// in this order.
+std::optional<PixelCopy> FindPixels(Dims* dims, int64_t width) {
+  constexpr int64_t kMinPixels = 8;
+  if (dims->size() < 2 || dims->back().to_stride != width) return std::nullopt;
+  const Dim inner = dims->back();
+  for (size_t i = 0; i + 1 < dims->size(); ++i) {
+    const Dim other = (*dims)[i];
+    if (other.from_stride != width) continue;
+    const bool splits = inner.from_stride == other.size * width && inner.size >= kMinPixels;
+    const bool joins = other.to_stride == inner.size * width && other.size >= kMinPixels;
+    PixelCopy copy = {};
+    if (splits) copy = {SplitPixelsLoop(other.size, width), other.to_stride};
+    if (joins) copy = {JoinPixelsLoop(inner.size, width), inner.from_stride};
+    if (copy.loop == nullptr) continue;
+    dims->erase(dims->begin() + i);
+    dims->insert(splits ? dims->end() - 1 : dims->end(), other);
+    return copy;
+  }
+  return std::nullopt;
+}
+
+// Copies what FindPixels() has found.
+void CopyPixels(const Dims& dims, const PixelCopy& copy, const char* from, char* to,
+                ThreadPool* pool) {
+  constexpr double kNanosecondsAByte = 0.05;
+  constexpr int64_t kChunk = 1 << 13;
+  const Dim& pixels = dims.back();
+  const int64_t pixel_bytes = std::max(pixels.from_stride, pixels.to_stride);
+  // Many pixels are cut into chunks, so that threads can share them.
+  const int64_t chunks = (pixels.size + kChunk - 1) / kChunk;
+  const double cost =
+      2 + static_cast<double>(std::min(kChunk, pixels.size) * pixel_bytes) * kNanosecondsAByte;
+  ParallelFor(pool, Count(dims, dims.size() - 2) * chunks, cost, [&](int64_t begin, int64_t end) {
+    Odometer planes(dims, 2, begin / chunks);
+    int64_t at = begin % chunks;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = at * kChunk;
+      copy.loop(std::min(kChunk, pixels.size - first),
+                from + planes.from() + first * pixels.from_stride,
+                to + planes.to() + first * pixels.to_stride, copy.plane_stride);
+      if (++at == chunks) {
+        at = 0;
+        planes.Next();
+      }
+    }
+  });
+}
+
 // Chooses the dimension for the inner loop over contiguous rows: a long one along which rows are
 // read in the order of memory, which is faster than writing them in that order, or otherwise the
 // last long one.
@@ -386,6 +443,10 @@ absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> sizes,
       dims.pop_back();
       width = run;
     }
+  }
+  if (const std::optional<PixelCopy> pixels = FindPixels(&dims, width)) {
+    CopyPixels(dims, *pixels, source, target, ctx.pool());
+    return absl::OkStatus();
   }
   VisitBySize<Bytes16>(width,
                        [&]<typename T>() { Copy<T>(std::move(dims), source, target, ctx.pool()); });
