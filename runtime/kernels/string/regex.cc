@@ -1,40 +1,31 @@
 // Regular expressions over strings, by RE2.
 #include <memory>
-#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "re2/re2.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/string/simple_pattern.h"
+#include "runtime/kernels/string/shared_regex.h"
 
 namespace tessera {
 namespace {
-
-// Errors: INVALID_ARGUMENT with RE2's reason.
-absl::StatusOr<std::shared_ptr<const RE2>> CompileRegex(const std::string& pattern) {
-  auto regex = std::make_shared<const RE2>(pattern, RE2::Quiet);
-  if (regex->ok()) return regex;
-  return absl::InvalidArgumentError(
-      absl::StrCat("invalid regular expression '", pattern, "': ", regex->error()));
-}
 
 // The regular expression a kernel uses: from an attribute, compiled once, or from an input,
 // compiled again only when it changes.
 class RegexSource {
  public:
-  RegexSource(const KernelBuild& build, bool from_attribute) {
+  RegexSource(const KernelBuild& build, bool from_attribute) : fixed_(from_attribute) {
     if (!from_attribute) return;
-    pattern_ = build.attr<std::string>("pattern");
-    absl::StatusOr<std::shared_ptr<const RE2>> regex = CompileRegex(pattern_);
+    absl::StatusOr<std::shared_ptr<SharedRegex>> regex =
+        SharedRegex::Make(build.attr<std::string>("pattern"));
     if (regex.ok()) {
       regex_ = *std::move(regex);
     } else {
       build.Fail(regex.status());
     }
-    fixed_ = true;
   }
 
-  absl::StatusOr<std::shared_ptr<const RE2>> Get(const KernelContext& ctx) {
+  absl::StatusOr<std::shared_ptr<SharedRegex>> Get(const KernelContext& ctx) {
     if (fixed_) return regex_;
     const Tensor& pattern = ctx.input(1);
     if (pattern.num_elements() != 1) {
@@ -42,39 +33,41 @@ class RegexSource {
           absl::StrCat("pattern must be a scalar, has shape ", pattern.shape().ToString()));
     }
     absl::MutexLock lock(&mu_);
-    if (!regex_ || pattern_ != pattern.scalar<std::string>()) {
-      ASSIGN_OR_RETURN(regex_, CompileRegex(pattern.scalar<std::string>()));
-      pattern_ = pattern.scalar<std::string>();
+    if (!regex_ || regex_->pattern() != pattern.scalar<std::string>()) {
+      ASSIGN_OR_RETURN(regex_, SharedRegex::Make(pattern.scalar<std::string>()));
     }
     return regex_;
   }
 
  private:
-  bool fixed_ = false;
+  const bool fixed_;
   absl::Mutex mu_;
-  std::string pattern_;
-  std::shared_ptr<const RE2> regex_;
+  std::shared_ptr<SharedRegex> regex_;  // guarded by mu_ unless fixed_
 };
 
 // Whether each string as a whole matches.
 class RegexFullMatchKernel : public OpKernel {
  public:
   explicit RegexFullMatchKernel(const KernelBuild& build)
-      : source_(build, build.op().name == "StaticRegexFullMatch") {
-    if (build.has_attr("pattern"))
-      simple_ = SimplePattern::Parse(build.attr<std::string>("pattern"));
-  }
+      : source_(build, build.op().name == "StaticRegexFullMatch") {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const RE2> regex, source_.Get(ctx));
+    ASSIGN_OR_RETURN(const std::shared_ptr<SharedRegex> regex, source_.Get(ctx));
     const auto strings = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<bool>();
-    ctx.ParallelFor(static_cast<int64_t>(strings.size()), 500, [&](int64_t begin, int64_t end) {
+    const auto total = static_cast<int64_t>(strings.size());
+    if (regex->simple()) {
+      ctx.ParallelFor(total, 50, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = regex->simple()->FullMatch(strings[i]);
+      });
+      return absl::OkStatus();
+    }
+    ctx.ParallelFor(total, 500, [&](int64_t begin, int64_t end) {
+      const SharedRegex::Copy copy(*regex);
       for (int64_t i = begin; i < end; ++i) {
-        const std::string& text = strings[i];
-        // Else what RE2::FullMatch() does, without its preparations for groups.
-        out[i] = simple_ ? simple_->FullMatch(text)
-                         : regex->Match(text, 0, text.size(), RE2::ANCHOR_BOTH, nullptr, 0);
+        // What RE2::FullMatch() does, without its preparations for groups.
+        out[i] = copy->Match(strings[i], 0, strings[i].size(), RE2::ANCHOR_BOTH,
+                             /*submatch=*/nullptr, 0);
       }
     });
     return absl::OkStatus();
@@ -82,7 +75,6 @@ class RegexFullMatchKernel : public OpKernel {
 
  private:
   RegexSource source_;
-  std::optional<SimplePattern> simple_;  // of an attribute that needs no more
 };
 REGISTER_KERNEL("RegexFullMatch", kCpu, RegexFullMatchKernel);
 REGISTER_KERNEL("StaticRegexFullMatch", kCpu, RegexFullMatchKernel);
@@ -98,7 +90,7 @@ class RegexReplaceKernel : public OpKernel {
     if (fixed_) rewrite_ = build.attr<std::string>("rewrite");
   }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const RE2> regex, source_.Get(ctx));
+    ASSIGN_OR_RETURN(const std::shared_ptr<SharedRegex> regex, source_.Get(ctx));
     if (!fixed_ && ctx.input(2).num_elements() != 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("rewrite must be a scalar, has shape ", ctx.input(2).shape().ToString()));
@@ -107,13 +99,24 @@ class RegexReplaceKernel : public OpKernel {
     const auto strings = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<std::string>();
-    ctx.ParallelFor(static_cast<int64_t>(strings.size()), 1000, [&](int64_t begin, int64_t end) {
+    const auto total = static_cast<int64_t>(strings.size());
+    const bool is_plain = rewrite.find('\\') == std::string::npos;
+    if (is_plain && regex->simple() && regex->simple()->can_replace()) {
+      ctx.ParallelFor(total, 200, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = regex->simple()->Replace(strings[i], rewrite, global_);
+        }
+      });
+      return absl::OkStatus();
+    }
+    ctx.ParallelFor(total, 1000, [&](int64_t begin, int64_t end) {
+      const SharedRegex::Copy copy(*regex);
       for (int64_t i = begin; i < end; ++i) {
         out[i] = strings[i];
         if (global_) {
-          RE2::GlobalReplace(&out[i], *regex, rewrite);
+          RE2::GlobalReplace(&out[i], *copy, rewrite);
         } else {
-          RE2::Replace(&out[i], *regex, rewrite);
+          RE2::Replace(&out[i], *copy, rewrite);
         }
       }
     });

@@ -1,6 +1,11 @@
 #include "runtime/kernels/string/simple_pattern.h"
 
 #include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 
 namespace tessera {
 namespace {
@@ -17,41 +22,85 @@ void AddRange(char first, char last, Characters* set) {
   for (int c = first; c <= last; ++c) set->set(static_cast<size_t>(c));
 }
 
-// Takes the class that an escape names, or the character that it makes an ordinary one.
-std::optional<Characters> TakeEscape(absl::string_view* pattern) {
-  if (pattern->size() < 2) return std::nullopt;
-  const char name = (*pattern)[1];
-  pattern->remove_prefix(2);
+// Returns the class that \d, \s or \w names.
+std::optional<Characters> NamedClass(char name) {
   Characters set;
-  if (name == 'd' || name == 'w') AddRange('0', '9', &set);
-  if (name == 'w') {
-    AddRange('A', 'Z', &set);
-    AddRange('a', 'z', &set);
-    set.set('_');
+  switch (name) {
+    case 'w':
+      AddRange('A', 'Z', &set);
+      AddRange('a', 'z', &set);
+      set.set('_');
+      [[fallthrough]];
+    case 'd':
+      AddRange('0', '9', &set);
+      return set;
+    case 's':
+      for (const char c : {'\t', '\n', '\f', '\r', ' '}) set.set(static_cast<size_t>(c));
+      return set;
+    default:
+      return std::nullopt;
   }
-  if (IsSpecial(name)) set.set(static_cast<size_t>(name));
-  if (set.none()) return std::nullopt;
-  return set;
 }
 
-// Takes a list of characters and ranges in brackets.
-std::optional<Characters> TakeBrackets(absl::string_view* pattern) {
-  const size_t end = pattern->find(']');
-  if (end == absl::string_view::npos) return std::nullopt;
-  absl::string_view list = pattern->substr(1, end - 1);
-  pattern->remove_prefix(end + 1);
-  Characters set;
-  while (!list.empty()) {
-    const bool is_range = list.size() >= 3 && list[1] == '-';
-    const char first = list[0], last = is_range ? list[2] : first;
-    for (const char c : {first, last}) {
-      if (!IsAscii(c) || IsSpecial(c) || c == '-') return std::nullopt;
-    }
-    if (first > last) return std::nullopt;
-    AddRange(first, last, &set);
-    list.remove_prefix(is_range ? 3 : 1);
+// Takes the character that an escape makes an ordinary one.
+std::optional<char> TakeEscapedCharacter(absl::string_view* pattern) {
+  if (pattern->size() < 2 || !absl::ascii_ispunct((*pattern)[1]) || (*pattern)[1] == '_') {
+    return std::nullopt;
   }
-  if (set.none()) return std::nullopt;
+  const char c = (*pattern)[1];
+  pattern->remove_prefix(2);
+  return c;
+}
+
+// Takes the class or the character that an escape stands for.
+std::optional<Characters> TakeEscape(absl::string_view* pattern) {
+  if (pattern->size() >= 2) {
+    if (const std::optional<Characters> set = NamedClass((*pattern)[1])) {
+      pattern->remove_prefix(2);
+      return set;
+    }
+  }
+  const std::optional<char> c = TakeEscapedCharacter(pattern);
+  if (!c) return std::nullopt;
+  return Characters().set(static_cast<size_t>(*c));
+}
+
+// Takes a character of a list in brackets.
+std::optional<char> TakeListed(absl::string_view* list) {
+  if (list->empty() || !IsAscii(list->front())) return std::nullopt;
+  const char c = list->front();
+  if (c == '\\') return TakeEscapedCharacter(list);
+  if (absl::StartsWith(*list, "[:")) return std::nullopt;
+  list->remove_prefix(1);
+  return c;
+}
+
+// Takes a list of characters, ranges and classes in brackets. It may neither be negated nor begin
+// with its closing bracket.
+std::optional<Characters> TakeBrackets(absl::string_view* pattern) {
+  pattern->remove_prefix(1);
+  if (pattern->empty() || pattern->front() == '^' || pattern->front() == ']') return std::nullopt;
+  Characters set;
+  while (!pattern->empty() && pattern->front() != ']') {
+    if (pattern->size() >= 2 && pattern->front() == '\\') {
+      if (const std::optional<Characters> named = NamedClass((*pattern)[1])) {
+        set |= *named;
+        pattern->remove_prefix(2);
+        continue;
+      }
+    }
+    const std::optional<char> first = TakeListed(pattern);
+    if (!first) return std::nullopt;
+    std::optional<char> last = first;
+    if (pattern->size() >= 2 && pattern->front() == '-' && (*pattern)[1] != ']') {
+      pattern->remove_prefix(1);
+      last = TakeListed(pattern);
+      if (!last || *last < *first) return std::nullopt;
+    }
+    AddRange(*first, *last, &set);
+  }
+  if (pattern->empty()) return std::nullopt;
+  pattern->remove_prefix(1);
   return set;
 }
 
@@ -66,8 +115,14 @@ std::optional<Characters> TakeCharacters(absl::string_view* pattern) {
 
 }  // namespace
 
+SimplePattern::SimplePattern(std::vector<Item> items)
+    : items_(std::move(items)), can_replace_(IsQuicklySearched()) {
+  if (items_.empty() || items_[0].characters.count() != 1) return;
+  first_character_ = static_cast<char>(items_[0].characters._Find_first());
+}
+
 std::optional<SimplePattern> SimplePattern::Parse(absl::string_view pattern) {
-  SimplePattern parsed;
+  std::vector<Item> items;
   while (!pattern.empty()) {
     const std::optional<Characters> characters = TakeCharacters(&pattern);
     if (!characters) return std::nullopt;
@@ -78,8 +133,9 @@ std::optional<SimplePattern> SimplePattern::Parse(absl::string_view pattern) {
       item.repeats = quantifier != '?';
       pattern.remove_prefix(1);  // one more of them is a special character, which ends the parse
     }
-    parsed.items_.push_back(item);
+    items.push_back(item);
   }
+  SimplePattern parsed(std::move(items));
   if (!parsed.IsOneWay()) return std::nullopt;
   return parsed;
 }
@@ -95,19 +151,67 @@ bool SimplePattern::IsOneWay() const {
   return true;
 }
 
-bool SimplePattern::FullMatch(absl::string_view text) const {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (const Item& item : items_) {
+bool SimplePattern::IsQuicklySearched() const {
+  constexpr size_t kMaxItems = 16;  // that are compared with the text again at the next place
+  if (items_.empty() || items_.size() > kMaxItems || items_[0].is_optional) return false;
+  for (size_t i = 1; i + 1 < items_.size(); ++i) {
+    if (items_[i].repeats) return false;
+  }
+  return true;
+}
+
+SimplePattern::Attempt SimplePattern::MatchAt(const char* at, const char* end) const {
+  const char* next = at == end ? end : at + 1;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
     const auto fits = [&] { return at != end && item.characters[static_cast<unsigned char>(*at)]; };
     if (fits()) {
       ++at;
       while (item.repeats && fits()) ++at;
+      // A match that begins later in the run of the first item would go on as this one does.
+      if (i == 0) next = at;
     } else if (!item.is_optional) {
-      return false;
+      return {.matches = false, .end = at, .next = next};
     }
   }
-  return at == end;
+  return {.matches = true, .end = at, .next = next};
+}
+
+bool SimplePattern::FullMatch(absl::string_view text) const {
+  const char* const end = text.data() + text.size();
+  const Attempt attempt = MatchAt(text.data(), end);
+  return attempt.matches && attempt.end == end;
+}
+
+const char* SimplePattern::FindFirstItem(const char* at, const char* end) const {
+  if (first_character_) {
+    const void* const found = std::memchr(at, *first_character_, static_cast<size_t>(end - at));
+    return found == nullptr ? end : static_cast<const char*>(found);
+  }
+  while (at != end && !items_[0].characters[static_cast<unsigned char>(*at)]) ++at;
+  return at;
+}
+
+std::string SimplePattern::Replace(absl::string_view text, absl::string_view replacement,
+                                   bool all) const {
+  std::string replaced;
+  replaced.reserve(text.size() + replacement.size());
+  const char* copied = text.data();  // up to here
+  const char* const end = copied + text.size();
+  const char* at = copied;
+  while ((at = FindFirstItem(at, end)) != end) {
+    const Attempt attempt = MatchAt(at, end);
+    if (!attempt.matches) {
+      at = attempt.next;
+      continue;
+    }
+    replaced.append(copied, at);
+    replaced.append(replacement.data(), replacement.size());
+    copied = at = attempt.end;
+    if (!all) break;
+  }
+  replaced.append(copied, end);
+  return replaced;
 }
 
 }  // namespace tessera
