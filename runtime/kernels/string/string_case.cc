@@ -8,8 +8,29 @@
 namespace tessera {
 namespace {
 
+// Maps the letters of ASCII. Without branches, so that the loop is vectorised.
+std::string MapAscii(const std::string& text, bool lower) {
+  const uint8_t first = lower ? 'A' : 'a';
+  std::string mapped(text.size(), '\0');
+  const char* const from = text.data();
+  char* const to = mapped.data();
+  for (size_t i = 0, size = text.size(); i < size; ++i) {
+    const auto c = static_cast<uint8_t>(from[i]);
+    const bool changes = static_cast<uint8_t>(c - first) < 26;
+    to[i] = static_cast<char>(c ^ (changes ? 0x20 : 0));
+  }
+  return mapped;
+}
+
+bool IsAscii(const std::string& text) {
+  uint8_t all = 0;
+  for (const char c : text) all |= static_cast<uint8_t>(c);
+  return all < 128;
+}
+
 // Bytes that are not UTF-8 become U+FFFD.
 std::string MapCase(const std::string& text, bool lower) {
+  if (IsAscii(text)) return MapAscii(text, lower);
   icu::UnicodeString mapped = icu::UnicodeString::fromUTF8(text);
   if (lower) {
     mapped.toLower(icu::Locale::getRoot());
@@ -35,13 +56,16 @@ class StringCaseKernel : public OpKernel {
     const auto in = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<std::string>();
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (utf8_) {
-        out[i] = MapCase(in[i], lower_);
-      } else {
-        out[i] = lower_ ? absl::AsciiStrToLower(in[i]) : absl::AsciiStrToUpper(in[i]);
+    const double nanoseconds = utf8_ ? 500 : 50;
+    ctx.ParallelFor(output->num_elements(), nanoseconds, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (utf8_) {
+          out[i] = MapCase(in[i], lower_);
+        } else {
+          out[i] = MapAscii(in[i], lower_);
+        }
       }
-    }
+    });
     return absl::OkStatus();
   }
 
@@ -60,9 +84,12 @@ class StringStripKernel : public OpKernel {
     const auto in = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<std::string>();
-    for (size_t i = 0; i < in.size(); ++i) {
-      out[i] = std::string(absl::StripAsciiWhitespace(in[i]));
-    }
+    ctx.ParallelFor(output->num_elements(), 15, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const absl::string_view stripped = absl::StripAsciiWhitespace(in[i]);
+        out[i].assign(stripped.data(), stripped.size());
+      }
+    });
     return absl::OkStatus();
   }
 };

@@ -11,6 +11,26 @@ std::string Lower(const std::string& text) {
       ->scalar<std::string>();
 }
 
+// Any byte at any place of a vector, and behind the last one.
+TEST(StringCaseTest, LettersOfAsciiAloneChangeWithoutAnEncoding) {
+  for (const int length : {1, 31, 32, 33, 100}) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::string text(length, static_cast<char>(byte));
+      const bool is_upper = byte >= 'A' && byte <= 'Z', is_lower = byte >= 'a' && byte <= 'z';
+      const Tensor input = Tensor::Scalar(text);
+      EXPECT_EQ(RunOp("StringLower", {input}, {{"encoding", ""}})->scalar<std::string>(),
+                std::string(length, static_cast<char>(is_upper ? byte + 32 : byte)));
+      EXPECT_EQ(RunOp("StringUpper", {input}, {{"encoding", ""}})->scalar<std::string>(),
+                std::string(length, static_cast<char>(is_lower ? byte - 32 : byte)));
+    }
+  }
+}
+
+TEST(StringCaseTest, TextsInAsciiMapAsLettersDo) {
+  EXPECT_EQ(Lower("AbZ[@`{z 09"), "abz[@`{z 09");
+  EXPECT_EQ(Lower("Ab\xc3\x89"), "ab\xc3\xa9");
+}
+
 TEST(StringCaseTest, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(Lower("\xc3\x89"
                   "A"),
