@@ -54,25 +54,25 @@ void SplitLikePython(absl::string_view text, absl::string_view separator, int64_
   words->push_back(text);
 }
 
-// Outputs the words of all strings as a sparse [strings, most words] matrix.
-absl::Status SetSparse(KernelContext& ctx, const std::vector<Words>& rows) {
-  int64_t total = 0, widest = 0;
-  for (const Words& row : rows) {
-    total += static_cast<int64_t>(row.size());
-    widest = std::max(widest, static_cast<int64_t>(row.size()));
-  }
+// Outputs the words of all strings as a sparse [strings, most words] matrix. The words of string i
+// end at `ends[i]`.
+absl::Status SetSparse(KernelContext& ctx, const Words& words, const std::vector<size_t>& ends) {
+  const auto total = static_cast<int64_t>(words.size());
   ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{total, 2}));
   ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, Shape{total}));
   int64_t* index = indices->data<int64_t>();
   std::string* value = values->data<std::string>();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    for (size_t j = 0; j < rows[i].size(); ++j) {
+  size_t begin = 0, widest = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    for (size_t j = begin; j < ends[i]; ++j) {
       *index++ = static_cast<int64_t>(i);
-      *index++ = static_cast<int64_t>(j);
-      *value++ = std::string(rows[i][j]);
+      *index++ = static_cast<int64_t>(j - begin);
+      value++->assign(words[j].data(), words[j].size());
     }
+    widest = std::max(widest, ends[i] - begin);
+    begin = ends[i];
   }
-  return SetVectorOutput(ctx, 2, {static_cast<int64_t>(rows.size()), widest});
+  return SetVectorOutput(ctx, 2, {static_cast<int64_t>(ends.size()), static_cast<int64_t>(widest)});
 }
 
 class StringSplitKernel : public OpKernel {
@@ -89,16 +89,19 @@ class StringSplitKernel : public OpKernel {
           absl::StrCat("the input must be a vector and the separator a scalar, shapes are ",
                        input.shape().ToString(), " and ", separator.shape().ToString()));
     }
-    std::vector<Words> rows(input.num_elements());
-    const auto strings = input.flat<std::string>();
-    for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string& cut = separator.scalar<std::string>();
+    Words words;  // of all strings
+    std::vector<size_t> ends;
+    ends.reserve(input.num_elements());
+    for (const std::string& text : input.flat<std::string>()) {
       if (v2_) {
-        SplitLikePython(strings[i], separator.scalar<std::string>(), max_split_, &rows[i]);
+        SplitLikePython(text, cut, max_split_, &words);
       } else {
-        SplitAtAny(strings[i], separator.scalar<std::string>(), skip_empty_, &rows[i]);
+        SplitAtAny(text, cut, skip_empty_, &words);
       }
+      ends.push_back(words.size());
     }
-    return SetSparse(ctx, rows);
+    return SetSparse(ctx, words, ends);
   }
 
  private:
