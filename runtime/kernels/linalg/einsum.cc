@@ -66,6 +66,8 @@ Labels Join(std::initializer_list<Labels> parts) {
   return all;
 }
 
+// Operands are arranged as matrices in each run, which then packs constant ones if that pays: only
+// the ranks of the inputs tell what an ellipsis stands for.
 class EinsumKernel : public OpKernel {
  public:
   explicit EinsumKernel(const KernelBuild& build)

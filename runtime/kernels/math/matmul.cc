@@ -78,6 +78,12 @@ class BatchMatMulKernel : public OpKernel {
       build.Fail(absl::UnimplementedError(
           absl::StrCat("products of ", DTypeName(input), " as ", DTypeName(output))));
     }
+    multiplies_input_ = build.input_types()[1] == output;
+  }
+
+  absl::Status Prepare(const PrepareContext& context) override {
+    if (!multiplies_input_) return absl::OkStatus();
+    return product_->Prepare(context, adjoint_y_, WeightUse::kOnceARun);
   }
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -134,6 +140,7 @@ class BatchMatMulKernel : public OpKernel {
   }
 
   const bool adjoint_x_, adjoint_y_, broadcasts_;
+  bool multiplies_input_ = false;  // by `y` as it is, which has the output's dtype already
   const Primitive<Cast> cast_;
   const FusedOps fused_;
   const std::unique_ptr<MatMul> product_;

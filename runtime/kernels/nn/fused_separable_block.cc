@@ -35,6 +35,10 @@ class SeparableBlockKernel : public OpKernel {
     }
   }
 
+  absl::Status Prepare(const PrepareContext& context) override {
+    return block_->Prepare(context, expands());
+  }
+
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int first = expands() ? 1 : 0;

@@ -66,14 +66,38 @@ struct GruProducts {
       : x_ru(Primitive<MatMul>(build)(build, /*b_input=*/2)),
         h_ru(Primitive<MatMul>(build)(build, /*b_input=*/2)),
         x_c(Primitive<MatMul>(build)(build, /*b_input=*/3)),
-        h_c(Primitive<MatMul>(build)(build, /*b_input=*/3)) {}
+        h_c(Primitive<MatMul>(build)(build, /*b_input=*/3)) {
+    for (int i = 2; i < 4; ++i) {
+      const Tensor* const w = build.constant_input(i);
+      if (w == nullptr || w->rank() != 2) continue;
+      rows = w->dim(0);
+      cells = w->dim(1) / (i == 2 ? 2 : 1);
+    }
+  }
 
+  // Packs the weights that are constant. Errors: those of MatMul::PrepareRows().
+  absl::Status Prepare(const PrepareContext& context) const {
+    const int64_t inputs = rows - cells;
+    for (MatMul* const product : {x_ru.get(), x_c.get()}) {
+      RETURN_IF_ERROR(product->PrepareRows(context, 0, inputs, WeightUse::kOnceARun));
+    }
+    for (MatMul* const product : {h_ru.get(), h_c.get()}) {
+      RETURN_IF_ERROR(product->PrepareRows(context, inputs, rows, WeightUse::kOnceARun));
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t rows = 0, cells = 0;  // of constant weights
   const std::unique_ptr<MatMul> x_ru, h_ru, x_c, h_c;
 };
 
 class GruBlockCellKernel : public OpKernel {
  public:
   explicit GruBlockCellKernel(const KernelBuild& build) : products_(build) {}
+
+  absl::Status Prepare(const PrepareContext& context) override {
+    return products_.Prepare(context);
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const GruInputs in, GruInputs::Read(ctx));

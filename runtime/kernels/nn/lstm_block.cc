@@ -122,7 +122,18 @@ class LstmForwardKernel : public LstmKernel {
   explicit LstmForwardKernel(const KernelBuild& build)
       : LstmKernel(build, kSequence),
         input_product_(Primitive<MatMul>(build)(build, first_ + 3)),
-        steps_(build, first_ + 3) {}
+        steps_(build, first_ + 3) {
+    const Tensor* const w = build.constant_input(first_ + 3);
+    if (w == nullptr || w->rank() != 2) return;
+    constant_rows_ = w->dim(0);
+    constant_cells_ = w->dim(1) / 4;
+  }
+
+  absl::Status Prepare(const PrepareContext& context) override {
+    const int64_t inputs = constant_rows_ - constant_cells_;
+    RETURN_IF_ERROR(input_product_->PrepareRows(context, 0, inputs, WeightUse::kOnceARun));
+    return steps_.PrepareRows(context, inputs, constant_rows_);
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Sizes s, CheckShapes(ctx));
@@ -170,7 +181,8 @@ class LstmForwardKernel : public LstmKernel {
 
  private:
   const std::unique_ptr<MatMul> input_product_;
-  const LstmSteps steps_;
+  LstmSteps steps_;
+  int64_t constant_rows_ = 0, constant_cells_ = 0;  // of `w` if it is a constant matrix
 };
 REGISTER_KERNEL("LSTMBlockCell", (DevicesOf<MatMul, LstmCell, LstmForwardPass>),
                 LstmForwardKernel<false>);

@@ -81,6 +81,10 @@ class LstmSteps final : public LstmDirection<LstmStepOperands, LstmCell, LstmFor
   absl::Status Prepare(const PrepareContext& context) {
     return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
   }
+  // Likewise if the recurrent weights are the rows [first, end) of the input.
+  absl::Status PrepareRows(const PrepareContext& context, int64_t first, int64_t end) {
+    return product_->PrepareRows(context, first, end, WeightUse::kEachStep);
+  }
 
  private:
   LstmForwardOperands PassOperands(const Operands& operands) const override;

@@ -1,4 +1,4 @@
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
 
 #include <cmath>
 #include <cstring>

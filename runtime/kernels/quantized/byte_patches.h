@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/kernels/primitives/byte_gemm.h"
 #include "runtime/kernels/primitives/convolution_shape.h"
-#include "runtime/kernels/quantized/byte_gemm.h"
 
 namespace tessera {
 

@@ -5,7 +5,8 @@
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/byte_patches.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
 #include "runtime/kernels/window.h"
@@ -29,10 +30,16 @@ class FusedConvolutionKernel final : public OpKernel {
         input_range_(PositionOf(build, "min_input")),
         filter_range_(PositionOf(build, "min_filter")),
         output_range_(PositionOf(build, "min_freezed_output")),
+        weights_(build, /*input=*/1, {}),
         window_(ReadConvolutionWindow(build, 2, kind_)) {
     if (!build.has_attr("padding_list")) return;
     if (build.attr<std::vector<int64_t>>("padding_list").empty()) return;
     build.Fail(absl::UnimplementedError("padding_list must be empty"));
+  }
+
+  // Depthwise filters are read as they are.
+  absl::Status Prepare(const PrepareContext& /*context*/) override {
+    return kind_ == FilterKind::kGrouped ? weights_.Prepare() : absl::OkStatus();
   }
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -154,13 +161,9 @@ class FusedConvolutionKernel final : public OpKernel {
       return absl::OkStatus();
     }
     const BytePatches<In> patches(shape, Stored<In>(ctx.input(0)));
-    const int64_t depth = patches.size(), out = shape.out_channels;
-    const size_t packed_size = ByteMatrix::PackedSize(depth, out);
-    ASSIGN_OR_RETURN(Tensor packed,
-                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix filter =
-        ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), depth, out, out, 1, packed.data<int8_t>());
-    const int64_t pixels = y->num_elements() / out;
+    ASSIGN_OR_RETURN(const PackedBytes packed, weights_.Get(ctx));
+    const ByteMatrix& filter = packed.matrix;
+    const int64_t out = shape.out_channels, pixels = y->num_elements() / out;
     ctx.ParallelFor(pixels, filter.RowNanoseconds(), [&](int64_t begin, int64_t end) {
       MultiplyPatches(patches, begin, end, filter, out, epilogue, MutableStored<Out>(y));
     });
@@ -238,6 +241,7 @@ class FusedConvolutionKernel final : public OpKernel {
   const FilterKind kind_;
   const bool has_relu_;
   const int bias_, input_range_, filter_range_, output_range_;
+  ByteWeights weights_;
   const WindowAttrs window_;
 };
 

@@ -4,7 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 
@@ -26,7 +27,11 @@ class FusedMatMulKernel final : public OpKernel {
         output_range_(PositionOf(build, "min_freezed_output")),
         // TensorFlow takes notice of the mode where the output is float, and nowhere else.
         from_minimum_(build.attr<std::string>("input_quant_mode") == "MIN_FIRST" ||
-                      build.output_types()[0] != DType::kFloat) {}
+                      build.output_types()[0] != DType::kFloat),
+        weights_(build, /*input=*/1, {.transposed = transpose_b_, .sums = SumsFor(from_minimum_)}) {
+  }
+
+  absl::Status Prepare(const PrepareContext& /*context*/) override { return weights_.Prepare(); }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& a = ctx.input(0);
@@ -34,14 +39,15 @@ class FusedMatMulKernel final : public OpKernel {
     RETURN_IF_ERROR(CheckMatrices(a, transpose_a_, b, transpose_b_));
     const int64_t m = a.dim(transpose_a_ ? 1 : 0), n = b.dim(transpose_b_ ? 0 : 1);
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
-    ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, n, y->dtype()));
+    ASSIGN_OR_RETURN(const PackedBytes packed, weights_.Get(ctx));
+    ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, packed, n, y->dtype()));
     switch (y->dtype()) {
       case DType::kFloat:
-        return Multiply<float>(ctx, epilogue, y);
+        return Multiply<float>(ctx, packed.matrix, epilogue, y);
       case DType::kQuint8:
-        return Multiply<uint8_t>(ctx, epilogue, y);
+        return Multiply<uint8_t>(ctx, packed.matrix, epilogue, y);
       default:
-        return Multiply<int32_t>(ctx, epilogue, y);
+        return Multiply<int32_t>(ctx, packed.matrix, epilogue, y);
     }
   }
 
@@ -67,11 +73,12 @@ class FusedMatMulKernel final : public OpKernel {
     }
   };
 
-  int8_t B(const Tensor& b, int64_t row, int64_t column) const {
-    return Stored<int8_t>(b)[transpose_b_ ? column * b.dim(1) + row : row * b.dim(1) + column];
+  static ByteWeights::Sums SumsFor(bool from_minimum) {
+    return from_minimum ? ByteWeights::Sums::kOfColumns : ByteWeights::Sums::kNone;
   }
 
-  absl::StatusOr<Epilogue> ReadEpilogue(KernelContext& ctx, int64_t n, DType out) const {
+  absl::StatusOr<Epilogue> ReadEpilogue(KernelContext& ctx, const PackedBytes& packed, int64_t n,
+                                        DType out) const {
     ASSIGN_OR_RETURN(const float min_a, ReadNumber(ctx, range_a_));
     ASSIGN_OR_RETURN(const float max_a, ReadNumber(ctx, range_a_ + 1));
     ASSIGN_OR_RETURN(const float min_b, ReadNumber(ctx, range_b_));
@@ -82,12 +89,10 @@ class FusedMatMulKernel final : public OpKernel {
     // numbers agree with floats only where the minimum is 0.
     std::vector<float> offsets;
     if (from_minimum_) {
-      const Tensor& b = ctx.input(1);
       const float zero = 255.0f * min_a / (max_a - min_a);
+      const int32_t* const sums = packed.sums.data<int32_t>();
       for (int64_t column = 0; column < n; ++column) {
-        int64_t sum = 0;
-        for (int64_t row = 0; row < b.dim(transpose_b_ ? 1 : 0); ++row) sum += B(b, row, column);
-        offsets.push_back(static_cast<float>(sum) * zero);
+        offsets.push_back(static_cast<float>(sums[column]) * zero);
       }
     }
     Epilogue epilogue{.has_relu = has_relu_};
@@ -123,16 +128,12 @@ class FusedMatMulKernel final : public OpKernel {
 
   // Sums are those of int32, as oneDNN's are.
   template <typename T>
-  absl::Status Multiply(KernelContext& ctx, const Epilogue& epilogue, Tensor* y) const {
+  absl::Status Multiply(KernelContext& ctx, const ByteMatrix& b, const Epilogue& epilogue,
+                        Tensor* y) const {
     if (y->num_elements() == 0) return absl::OkStatus();
     const uint8_t* const a = Stored<uint8_t>(ctx.input(0));
     const int64_t k = ctx.input(0).dim(transpose_a_ ? 0 : 1), n = y->dim(1);
     const int64_t row_step = transpose_a_ ? 1 : k, step = transpose_a_ ? y->dim(0) : 1;
-    const size_t packed_size = ByteMatrix::PackedSize(k, n);
-    ASSIGN_OR_RETURN(Tensor packed,
-                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix b = ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), k, n, transpose_b_ ? 1 : n,
-                                          transpose_b_ ? k : 1, packed.data<int8_t>());
     T* const out = MutableStored<T>(y);
     ctx.ParallelFor(y->dim(0), b.RowNanoseconds(), [&](int64_t begin, int64_t end) {
       constexpr int64_t kRowsAtOnce = 24;
@@ -155,6 +156,7 @@ class FusedMatMulKernel final : public OpKernel {
   const bool transpose_a_, transpose_b_, has_relu_;
   const int range_a_, range_b_, output_range_;
   const bool from_minimum_;
+  ByteWeights weights_;
 };
 
 #define REGISTER_FUSED_MATMUL(op, out)         \

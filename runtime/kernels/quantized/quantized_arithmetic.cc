@@ -5,7 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
@@ -17,7 +18,12 @@ class QuantizedMatMulKernel : public OpKernel {
  public:
   explicit QuantizedMatMulKernel(const KernelBuild& build)
       : transpose_a_(build.attr<bool>("transpose_a")),
-        transpose_b_(build.attr<bool>("transpose_b")) {}
+        transpose_b_(build.attr<bool>("transpose_b")),
+        weights_(build, /*input=*/1,
+                 {.transposed = transpose_b_, .sums = ByteWeights::Sums::kOfColumns}) {}
+
+  absl::Status Prepare(const PrepareContext& /*context*/) override { return weights_.Prepare(); }
+
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
@@ -45,21 +51,14 @@ class QuantizedMatMulKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
     RETURN_IF_ERROR(SetRange(ctx, 1, ProductRange(range_a, range_b)));
     if (y->num_elements() == 0) return absl::OkStatus();
-    const size_t packed_size = ByteMatrix::PackedSize(k, n);
-    ASSIGN_OR_RETURN(Tensor packed,
-                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix right = ByteMatrix::Pack(Stored<B>(b), k, n, transpose_b_ ? 1 : n,
-                                              transpose_b_ ? k : 1, packed.data<int8_t>());
-    ASSIGN_OR_RETURN(Tensor column_sums, ctx.AllocateTemp(DType::kInt32, {n}));
+    ASSIGN_OR_RETURN(const PackedBytes packed, weights_.Get(ctx));
+    const ByteMatrix& right = packed.matrix;
     const int64_t row_size = right.row_size();
-    std::vector<uint8_t> ones(row_size);
-    std::fill_n(ones.begin(), k, 1);
-    right.Multiply(ones.data(), 1, column_sums.data<int32_t>(), n);
     // The sum of (a - zero_a) * (b - zero_b) from that of a * b and the sums of each side's bytes.
     // It wraps, as TensorFlow's does.
     const uint32_t zero_a = static_cast<uint32_t>(range_a.Unclamped(0)) + kUnsignedShift<A>;
     const uint32_t zero_b = static_cast<uint32_t>(range_b.Unclamped(0)) + kSignedShift<B>;
-    const int32_t* const of_columns = column_sums.data<int32_t>();
+    const int32_t* const of_columns = packed.sums.data<int32_t>();
     int32_t* const out = MutableStored<int32_t>(y);
     ctx.ParallelFor(m, right.RowNanoseconds(), [&](int64_t begin, int64_t end) {
       constexpr int64_t kRowsAtOnce = 24;
@@ -86,6 +85,7 @@ class QuantizedMatMulKernel : public OpKernel {
   }
 
   const bool transpose_a_, transpose_b_;
+  ByteWeights weights_;
 };
 REGISTER_KERNEL("QuantizedMatMul", kCpu, QuantizedMatMulKernel)
     .TypeConstraint("T1", {DType::kQuint8, DType::kQint8})

@@ -5,7 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/byte_patches.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
@@ -20,7 +21,8 @@ namespace {
 class QuantizedConv2DKernel : public OpKernel {
  public:
   explicit QuantizedConv2DKernel(const KernelBuild& build)
-      : window_(ReadConvolutionWindow(build, 2, FilterKind::kGrouped)) {
+      : weights_(build, /*input=*/1, {.sums = ByteWeights::Sums::kOfPositions}),
+        window_(ReadConvolutionWindow(build, 2, FilterKind::kGrouped)) {
     if (!build.status().ok()) return;
     if (window_.stride(0) != window_.stride(1)) {
       build.Fail(
@@ -30,6 +32,8 @@ class QuantizedConv2DKernel : public OpKernel {
       build.Fail(absl::InvalidArgumentError("dilations are not supported"));
     }
   }
+
+  absl::Status Prepare(const PrepareContext& /*context*/) override { return weights_.Prepare(); }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& images = ctx.input(0);
@@ -57,20 +61,12 @@ class QuantizedConv2DKernel : public OpKernel {
     if (y->num_elements() == 0) return absl::OkStatus();
 
     const BytePatches<uint8_t> patches(shape, Stored<uint8_t>(ctx.input(0)));
-    const int64_t depth = patches.size(), out = shape.out_channels;
-    ASSIGN_OR_RETURN(
-        Tensor packed,
-        ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(ByteMatrix::PackedSize(depth, out))}));
-    const ByteMatrix filter =
-        ByteMatrix::Pack(Stored<B>(ctx.input(1)), depth, out, out, 1, packed.data<int8_t>());
-    ASSIGN_OR_RETURN(Tensor filter_sums,
-                     ctx.AllocateTemp(DType::kInt32, {patches.positions() + 1, out}));
-    SumFilter(filter, patches.positions(), shape.in_channels, filter_sums.data<int32_t>(), out);
+    ASSIGN_OR_RETURN(const PackedBytes filter, weights_.Get(ctx));
     const Zeros zeros{static_cast<uint32_t>(image_range.Unclamped(0)) + kUnsignedShift<uint8_t>,
                       static_cast<uint32_t>(filter_range.Unclamped(0)) + kSignedShift<B>};
     const int64_t pixels = shape.batch * shape.output[0] * shape.output[1];
-    ctx.ParallelFor(pixels, filter.RowNanoseconds(), [&](int64_t begin, int64_t end) {
-      MultiplyPatches(patches, shape, begin, end, filter, filter_sums.data<int32_t>(), zeros,
+    ctx.ParallelFor(pixels, filter.matrix.RowNanoseconds(), [&](int64_t begin, int64_t end) {
+      MultiplyPatches(patches, shape, begin, end, filter.matrix, filter.sums.data<int32_t>(), zeros,
                       MutableStored<int32_t>(y));
     });
     return absl::OkStatus();
@@ -80,20 +76,6 @@ class QuantizedConv2DKernel : public OpKernel {
   struct Zeros {
     uint32_t image, filter;
   };
-
-  // Sets row p of `sums` to the sums of the filter's bytes at position p, and the last row to those
-  // at all positions.
-  static void SumFilter(const ByteMatrix& filter, int64_t positions, int64_t channels,
-                        int32_t* sums, int64_t out) {
-    std::vector<uint8_t> ones(filter.row_size());
-    for (int64_t p = 0; p < positions; ++p) {
-      std::fill(ones.begin(), ones.end(), 0);
-      std::fill_n(ones.begin() + p * channels, channels, 1);
-      filter.Multiply(ones.data(), 1, sums + p * out, out);
-    }
-    std::fill(ones.begin(), ones.begin() + positions * channels, 1);
-    filter.Multiply(ones.data(), 1, sums + positions * out, out);
-  }
 
   // Computes output pixels [begin, end). A sum of (image - zero) * (filter - zero) over the
   // positions within the image is made of the products of the bytes and the sums of each side's.
@@ -143,6 +125,7 @@ class QuantizedConv2DKernel : public OpKernel {
     }
   }
 
+  ByteWeights weights_;
   const WindowAttrs window_;
 };
 REGISTER_KERNEL("QuantizedConv2D", kCpu, QuantizedConv2DKernel)

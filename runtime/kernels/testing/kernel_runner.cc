@@ -26,7 +26,8 @@ void InferAttrs(const OpDef& op, absl::Span<const Tensor> inputs, AttrMap* attrs
 }  // namespace
 
 absl::StatusOr<KernelRunner> KernelRunner::Create(absl::string_view op,
-                                                  absl::Span<const Tensor> inputs, AttrMap attrs) {
+                                                  absl::Span<const Tensor> inputs, AttrMap attrs,
+                                                  const Options& options) {
   const OpDef* def = OpRegistry::Global().Find(op);
   if (def == nullptr) return absl::NotFoundError(absl::StrCat("no op '", op, "'"));
   InferAttrs(*def, inputs, &attrs);
@@ -38,10 +39,17 @@ absl::StatusOr<KernelRunner> KernelRunner::Create(absl::string_view op,
                    DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0"));
   runner.device_ = std::make_unique<CpuDevice>(std::move(name));
   runner.resources_ = std::make_unique<ResourceManager>();
-  const KernelBuild build(*def, op, attrs, std::move(input_types), runner.output_types_,
-                          runner.device_.get(), nullptr);
-  ASSIGN_OR_RETURN(runner.kernel_, CreateKernel(build));
   for (uint32_t i = 0; i < inputs.size(); ++i) runner.slots_.push_back({i, 1});
+  KernelBuild::Surroundings surroundings{.constant_inputs = {}, .numerics = options.numerics};
+  surroundings.constant_inputs.resize(inputs.size(), nullptr);
+  for (const int i : options.constants) {
+    surroundings.constant_inputs[i] = &inputs[i];
+    runner.slots_[i].last_use = 0;
+  }
+  const KernelBuild build(*def, op, attrs, std::move(input_types), runner.output_types_,
+                          runner.device_.get(), nullptr, std::move(surroundings));
+  ASSIGN_OR_RETURN(runner.kernel_, CreateKernel(build));
+  RETURN_IF_ERROR(runner.kernel_->Prepare({.device = runner.device_.get()}));
   runner.outputs_.resize(runner.output_types_.size());
   return runner;
 }

@@ -15,11 +15,22 @@ namespace tessera {
 // A kernel built once and run many times. Used by one thread at a time.
 class KernelRunner {
  public:
+  struct Options {
+    // Positions of inputs that are the same in every run. The kernel is told their values.
+    std::vector<int> constants;
+    Numerics numerics = Numerics::kFast;
+  };
+
   // Attributes that name the inputs' dtypes, and the length of a list of inputs, may be left out:
-  // they follow from `inputs`, whose values do not matter here.
-  // Errors: those of CompleteAttrs() and CreateKernel(); NOT_FOUND for an unknown op.
+  // they follow from `inputs`, whose values do not matter here unless they are constants.
+  // Errors: those of CompleteAttrs(), CreateKernel() and OpKernel::Prepare(); NOT_FOUND for an
+  // unknown op.
   static absl::StatusOr<KernelRunner> Create(absl::string_view op, absl::Span<const Tensor> inputs,
-                                             AttrMap attrs = {});
+                                             AttrMap attrs = {}) {
+    return Create(op, inputs, std::move(attrs), Options());
+  }
+  static absl::StatusOr<KernelRunner> Create(absl::string_view op, absl::Span<const Tensor> inputs,
+                                             AttrMap attrs, const Options& options);
 
   // The outputs. Inputs that the caller does not hold elsewhere may be worked on in place. `pool`
   // may be null. Errors: the kernel's.

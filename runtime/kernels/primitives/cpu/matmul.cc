@@ -257,25 +257,18 @@ class CpuMatMul final : public MatMul {
     if (b == nullptr || b->rank() != 2) return absl::OkStatus();
     if (IsWidened(b->dtype()) && numerics_ == Numerics::kFast) {
       ASSIGN_OR_RETURN(wide_weights_, WidenToFloat(*b, WeightsAllocator()));
+      return Pack(context, wide_weights_, transpose_b, use, &wide_packed_);
+    }
+    return Pack(context, *b, transpose_b, use, &weights_);
+  }
+
+  absl::Status PrepareRows(const PrepareContext& context, int64_t first, int64_t end,
+                           WeightUse use) override {
+    const Tensor* const b = weights_.constant();
+    if (b == nullptr || b->rank() != 2 || first < 0 || first > end || end > b->dim(0)) {
       return absl::OkStatus();
     }
-    if (b->dtype() != DType::kFloat) return absl::OkStatus();
-    StepContext step;
-    step.intra_op_pool = context.pool;
-    KernelContext ctx(step, context.device);
-    const int64_t n = b->dim(transpose_b ? 0 : 1), k = b->dim(transpose_b ? 1 : 0);
-    const PlannerContext planner{SpeedsForCpu(), NumThreads(ctx), numerics_};
-    if (PlanMatMulWeights(n, k, use, planner) != ProductAlgorithm::kFmaGemm)
-      return absl::OkStatus();
-    const PostOps none;
-    return PackMatrix(ctx, gemm::FmaMicroKernel(),
-                      {.n = n,
-                       .k = k,
-                       .transpose_b = transpose_b,
-                       .post_ops = none,
-                       .b = *b,
-                       .packed = &weights_})
-        .status();
+    return Pack(context, b->Slice(first, end), /*transpose_b=*/false, use, &weights_);
   }
 
   absl::Status Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
@@ -300,6 +293,29 @@ class CpuMatMul final : public MatMul {
   }
 
  private:
+  // Packs a constant matrix of float if all its products take this form; `packed` keeps it.
+  absl::Status Pack(const PrepareContext& context, const Tensor& b, bool transpose_b, WeightUse use,
+                    PackedWeights* packed) const {
+    if (b.dtype() != DType::kFloat || b.num_elements() == 0) return absl::OkStatus();
+    StepContext step;
+    step.intra_op_pool = context.pool;
+    KernelContext ctx(step, context.device);
+    const int64_t n = b.dim(transpose_b ? 0 : 1), k = b.dim(transpose_b ? 1 : 0);
+    const PlannerContext planner{SpeedsForCpu(), NumThreads(ctx), numerics_};
+    if (PlanMatMulWeights(n, k, use, planner) != ProductAlgorithm::kFmaGemm) {
+      return absl::OkStatus();
+    }
+    const PostOps none;
+    return PackMatrix(ctx, gemm::FmaMicroKernel(),
+                      {.n = n,
+                       .k = k,
+                       .transpose_b = transpose_b,
+                       .post_ops = none,
+                       .b = b,
+                       .packed = packed})
+        .status();
+  }
+
   const Numerics numerics_;
   PackedWeights weights_;
   Tensor wide_weights_;  // constant half weights as float; Prepare() sets it

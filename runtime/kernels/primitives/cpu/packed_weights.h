@@ -29,12 +29,12 @@ struct PackedFormat {
 //   ...
 //   if (packed != nullptr) packed->Get(ctx, weights, {.kind = kPanels}, pack);
 //
-// Constant weights are packed by the first run that needs a format. Other weights may still be the
-// same in many runs: a loop passes them unchanged from one iteration to the next. They are packed
-// once the same tensor has come several times in succession. This object then shares their buffer.
-// As long as it does, nobody writes to the buffer, which kernels do only to buffers that they hold
-// alone, and no other tensor can lie at its address. So a packed format always belongs to the
-// weights that it is returned for.
+// Constant weights are packed by OpKernel::Prepare(), in a format that all runs need, or by the
+// first run that needs a format. Other weights may still be the same in many runs: a loop passes
+// them unchanged from one iteration to the next. They are packed once the same tensor has come
+// several times in succession. This object then shares their buffer. As long as it does, nobody
+// writes to the buffer, which kernels do only to buffers that they hold alone, and no other tensor
+// can lie at its address. So a packed format always belongs to the weights that it is returned for.
 //
 // After packing, the pages of the original weights leave resident memory, but not the page cache.
 // Scaled weights are multiplied while they are packed; the scaled values are kept in no other

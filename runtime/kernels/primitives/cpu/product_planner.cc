@@ -106,12 +106,13 @@ Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerCo
   if (context.numerics == Numerics::kStrict) {
     return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
   }
-  // Weights of a loop are packed in any case: each step reads them again, from a cache, and
-  // products of any size gain by that. Other weights are packed by the first product that gains by
-  // it.
-  if (use == WeightUse::kOnceARun) return Algorithm::kOneDnn;
   const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
-  return packed == Algorithm::kFmaGemm ? packed : Algorithm::kOneDnn;
+  if (packed != Algorithm::kFmaGemm) return Algorithm::kOneDnn;
+  // Weights that come again in each step of a loop are read from a cache, which any product gains
+  // by. Others are packed by the first product that gains by it, unless a single row does.
+  const bool always_pays = use == WeightUse::kEachStep ||
+                           HasEnoughRows(packed, 1, n, k, 1, FewestPackedRows(context.speeds));
+  return always_pays ? packed : Algorithm::kOneDnn;
 }
 
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {

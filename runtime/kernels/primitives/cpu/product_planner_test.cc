@@ -131,12 +131,19 @@ TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
     EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, strict.context()),
               Algorithm::kFmaGemm);
     const Planner fast(machine);
+    const bool packs_rows =
+        fast.context().speeds.packed_gemv_bytes > fast.context().speeds.gemv_bytes;
     EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, fast.context()),
-              Algorithm::kOneDnn);
+              packs_rows ? Algorithm::kFmaGemm : Algorithm::kOneDnn)
+        << machine;
+    EXPECT_EQ(PlanMatMulWeights(200, 300, WeightUse::kOnceARun, fast.context()), Algorithm::kOneDnn)
+        << machine << ": a single row is multiplied by weights that stay in a cache";
     EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, fast.context()),
               Algorithm::kFmaGemm);
     EXPECT_EQ(PlanMatMulWeights(64, 16, WeightUse::kEachStep, fast.context()), Algorithm::kOneDnn);
   }
+  EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, Planner("zen5").context()),
+            Algorithm::kFmaGemm);
   // The same weights are packed in another way once there are enough rows.
   EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, Planner("intel-amx").context()),
             Algorithm::kOneDnn);

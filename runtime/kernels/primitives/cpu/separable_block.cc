@@ -62,9 +62,9 @@ struct PackedLayer {
   simd::Bounds bounds;
 };
 
-absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer,
-                                 PackedWeights* packed, int64_t depth, const Panels& panels) {
-  PackedLayer result{.panels = panels, .depth = depth};
+// Returns the filter, packed; `packed` keeps it.
+absl::StatusOr<Tensor> PackFilter(KernelContext& ctx, const Tensor& filter, int64_t depth,
+                                  const Panels& panels, PackedWeights* packed) {
   const int64_t size = panels.size;
   const auto pack = [&](const Tensor& values) -> absl::StatusOr<Tensor> {
     const float* const from = values.data<float>();
@@ -79,11 +79,16 @@ absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer
     }
     return workspace;
   };
+  return packed->Get(ctx, filter, {.kind = PackedFormat::Kind::kSeparable}, pack);
+}
+
+absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer,
+                                 PackedWeights* packed, int64_t depth, const Panels& panels) {
+  PackedLayer result{.panels = panels, .depth = depth};
   PackedWeights for_this_run;
   if (packed == nullptr) packed = &for_this_run;
-  ASSIGN_OR_RETURN(result.filter,
-                   packed->Get(ctx, *layer.filter, {.kind = PackedFormat::Kind::kSeparable}, pack));
-  result.bias.resize(panels.count * size);
+  ASSIGN_OR_RETURN(result.filter, PackFilter(ctx, *layer.filter, depth, panels, packed));
+  result.bias.resize(panels.count * panels.size);
   std::copy_n(layer.bias->data<float>(), panels.channels, result.bias.begin());
   const Epilogue epilogue = ClampEpilogue({.activation = layer.activation}, nullptr);
   result.bounds = {epilogue.low, epilogue.high};
@@ -431,6 +436,17 @@ class CpuSeparableBlock final : public SeparableBlock {
         depthwise_(build, filters.depthwise),
         project_(build, filters.project) {}
 
+  absl::Status Prepare(const PrepareContext& context, bool expands) override {
+    StepContext step;
+    step.intra_op_pool = context.pool;
+    KernelContext ctx(step, context.device);
+    if (expands) {
+      RETURN_IF_ERROR(PrepareFilter(ctx, /*is_depthwise=*/false, &expand_));
+    }
+    RETURN_IF_ERROR(PrepareFilter(ctx, /*is_depthwise=*/true, &depthwise_));
+    return PrepareFilter(ctx, /*is_depthwise=*/false, &project_);
+  }
+
   absl::Status Run(KernelContext& ctx, const SeparableBlockShape& shape,
                    const SeparableLayers& layers, const Tensor& input, Tensor* output) override {
     if (output->num_elements() == 0) return absl::OkStatus();
@@ -442,6 +458,18 @@ class CpuSeparableBlock final : public SeparableBlock {
   }
 
  private:
+  // Packs a constant filter. Run() gets no other shapes than those that are packed here.
+  static absl::Status PrepareFilter(KernelContext& ctx, bool is_depthwise, PackedWeights* packed) {
+    const Tensor* const filter = packed->constant();
+    if (filter == nullptr || filter->rank() != 4 || filter->num_elements() == 0) {
+      return absl::OkStatus();
+    }
+    const int64_t channels = filter->dim(is_depthwise ? 2 : 3);
+    return PackFilter(ctx, *filter, filter->num_elements() / channels,
+                      Panels(channels, simd::LoopsForCpu().lanes), packed)
+        .status();
+  }
+
   const Numerics numerics_;
   PackedWeights expand_, depthwise_, project_;
 };

@@ -1,4 +1,4 @@
-#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
 
 #include <immintrin.h>
 
@@ -145,6 +145,11 @@ ByteMatrix ByteMatrix::Pack(const T* b, int64_t depth, int64_t columns, int64_t 
 }
 template ByteMatrix ByteMatrix::Pack(const int8_t*, int64_t, int64_t, int64_t, int64_t, int8_t*);
 template ByteMatrix ByteMatrix::Pack(const uint8_t*, int64_t, int64_t, int64_t, int64_t, int8_t*);
+
+double ByteMatrix::RowNanoseconds() const {
+  constexpr double kMultiplicationsPerNanosecond = 100;
+  return static_cast<double>(depth_ * columns_) / kMultiplicationsPerNanosecond;
+}
 
 void ByteMatrix::Multiply(const uint8_t* a, int64_t rows, int32_t* sums, int64_t sums_stride,
                           Loops loops) const {

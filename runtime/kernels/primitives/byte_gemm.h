@@ -31,10 +31,7 @@ class ByteMatrix {
   // The bytes from a left-hand row to the next one. Those past its `depth` elements must be 0.
   int64_t row_size() const { return RoundedDepth(depth_); }
   // The approximate time to multiply a row, for the chunks of parallel loops.
-  double RowNanoseconds() const {
-    constexpr double kMultiplicationsPerNanosecond = 100;
-    return static_cast<double>(depth_ * columns_) / kMultiplicationsPerNanosecond;
-  }
+  double RowNanoseconds() const;
 
   // `sums_stride` elements lie between rows of `sums`. The plain loops run on every processor.
   void Multiply(const uint8_t* a, int64_t rows, int32_t* sums, int64_t sums_stride,
