@@ -1,8 +1,9 @@
 """Prints checksums of TensorFlow's composite ops in half and bfloat16.
 
 The lines belong into the tables of runtime/kernels/stepwise_elementwise_test.cc,
-runtime/kernels/nn/narrow_cross_entropy_test.cc and runtime/kernels/stepwise_reduction_test.cc, which
-say how operands are made.
+runtime/kernels/nn/narrow_cross_entropy_test.cc, runtime/kernels/stepwise_reduction_test.cc,
+and runtime/kernels/stepwise_segment_test.cc, which say how operands are made. TensorFlow adds up on
+one thread.
 """
 
 import numpy as np
@@ -93,7 +94,26 @@ def print_others(dtype, name):
         print(f'    {{"{op}", DType::{name}, 0x{checksum(bits, dtype):016x}}},')
 
 
+def print_segments(dtype, name):
+    for rows, columns, segments in ((7, 5, 2), (40, 1, 3), (60, 8, 3), (100, 45, 4)):
+        place = np.arange(rows)
+        numbers = narrow_numbers(dtype, rows, columns)
+        factors = tf.cast(1 + narrow_numbers(tf.float32, rows, columns) / 64, dtype)
+        for op in ("SegmentSum", "SegmentMean", "SegmentProd", "UnsortedSegmentSum",
+                   "UnsortedSegmentProd"):
+            given = {"data": factors if op.endswith("Prod") else numbers}
+            if op.startswith("Unsorted"):
+                given |= {"segment_ids": place * 7 % (segments + 1) - 1, "num_segments": segments}
+            else:
+                given["segment_ids"] = place * segments // rows
+            result = getattr(tf.raw_ops, op)(**given)
+            bits = tf.bitcast(result, tf.uint16).numpy().reshape(-1)
+            print(f'    {{"{op}", DType::{name}, {rows}, {columns}, {segments}, '
+                  f"0x{checksum(bits, dtype):016x}}},")
+
+
 def main():
+    tf.config.threading.set_intra_op_parallelism_threads(1)
     everything = np.arange(65536, dtype=np.uint16)
     others = ((np.arange(65536) * 40503 + 12345) & 0xFFFF).astype(np.uint16)
     for dtype, name in ((tf.float16, "kHalf"), (tf.bfloat16, "kBfloat16")):
@@ -113,6 +133,7 @@ def main():
         print_cross_entropies(dtype, name)
         print_reductions(dtype, name)
         print_others(dtype, name)
+        print_segments(dtype, name)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ class SortedSegmentKernel : public OpKernel {
   explicit SortedSegmentKernel(const KernelBuild& build)
       : reduce_(Primitive<SegmentReduce>(build)(
             KindOf(build.op().name), build.output_types()[0],
-            build.op().name == "SegmentProd" ? EmptySegment::kOne : EmptySegment::kZero)) {}
+            build.op().name == "SegmentProd" ? EmptySegment::kOne : EmptySegment::kZero,
+            SegmentOrder::kSorted)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
@@ -127,8 +128,8 @@ class UnsortedSegmentKernel : public OpKernel {
 
  private:
   UnsortedSegmentKernel(const KernelBuild& build, ReduceKind kind)
-      : reduce_(
-            Primitive<SegmentReduce>(build)(kind, build.output_types()[0], UnsortedEmpty(kind))) {}
+      : reduce_(Primitive<SegmentReduce>(build)(kind, build.output_types()[0], UnsortedEmpty(kind),
+                                                SegmentOrder::kAny)) {}
 
   const std::unique_ptr<SegmentReduce> reduce_;
 };

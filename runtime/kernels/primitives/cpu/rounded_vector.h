@@ -39,6 +39,16 @@ class RoundedVector {
   static RoundedVector Load(const float* from) { return RoundedVector(_mm256_loadu_ps(from)); }
 
   void Store(float* to) const { _mm256_storeu_ps(to, lanes_); }
+  void Store(Storage* to) const {
+    __m128i bits;
+    if constexpr (kIsHalf) {
+      bits = _mm256_cvtps_ph(lanes_, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    } else {
+      const __m256i upper = _mm256_srli_epi32(_mm256_castps_si256(lanes_), 16);
+      bits = _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1));
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bits);
+  }
 
   friend RoundedVector operator+(RoundedVector x, RoundedVector y) {
     return Round(_mm256_add_ps(x.lanes_, y.lanes_));
@@ -46,7 +56,6 @@ class RoundedVector {
   friend RoundedVector operator*(RoundedVector x, RoundedVector y) {
     return Round(_mm256_mul_ps(x.lanes_, y.lanes_));
   }
-
  private:
   explicit RoundedVector(__m256 lanes) : lanes_(lanes) {}
 

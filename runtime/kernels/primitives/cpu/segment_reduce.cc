@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
-#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/reduction_table.h"
+#include "runtime/kernels/primitives/cpu/stepwise_segment.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -45,8 +45,8 @@ size_t EndOfRun(absl::Span<const Id> ids, size_t first) {
 
 class CpuSegmentReduce final : public SegmentReduce {
  public:
-  CpuSegmentReduce(ReduceKind kind, DType dtype, EmptySegment empty)
-      : loops_(FindReductionLoops(kind, dtype)), empty_(empty) {}
+  CpuSegmentReduce(ReduceKind kind, DType dtype, EmptySegment empty, SegmentOrder order)
+      : loops_(LoopsFor(kind, dtype, order)), empty_(empty) {}
 
   absl::Status Run(KernelContext& ctx, const Tensor& data, const Tensor& segment_ids,
                    Tensor* out) const override {
@@ -61,6 +61,11 @@ class CpuSegmentReduce final : public SegmentReduce {
   }
 
  private:
+  static ReductionLoops LoopsFor(ReduceKind kind, DType dtype, SegmentOrder order) {
+    const absl::optional<ReductionLoops> stepwise = FindStepwiseSegmentLoops(kind, dtype, order);
+    return stepwise.has_value() ? *stepwise : FindReductionLoops(kind, dtype);
+  }
+
   template <typename Id>
   absl::Status Reduce(KernelContext& ctx, const Tensor& data, absl::Span<const Id> ids,
                       Tensor* out) const {
@@ -81,12 +86,12 @@ class CpuSegmentReduce final : public SegmentReduce {
       if (ids[i] >= 0) counts[ids[i]] += static_cast<int64_t>(next - i);
       i = next;
     }
-    Tensor sums = *out;
-    if (IsNarrowFloat(data.dtype())) {
-      ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(DType::kFloat, out->shape()));
-    }
     const int64_t columns = out->num_elements() / segments;
     const int64_t size = static_cast<int64_t>(DTypeSize(data.dtype()));
+    Tensor sums = *out;
+    if (loops_.size != size) {  // those of narrow floats
+      ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(DType::kFloat, out->shape()));
+    }
     // Every thread reads all segment numbers, which pays only for whole cache lines of columns.
     constexpr int64_t kColumns = 16;
     ctx.ParallelFor((columns + kColumns - 1) / kColumns, 0.1 * kColumns * ids.size(),
@@ -131,9 +136,9 @@ class CpuSegmentReduce final : public SegmentReduce {
 };
 
 REGISTER_PRIMITIVE(SegmentReduce, kCpu,
-                   [](ReduceKind kind, DType dtype,
-                      EmptySegment empty) -> std::unique_ptr<SegmentReduce> {
-                     return std::make_unique<CpuSegmentReduce>(kind, dtype, empty);
+                   [](ReduceKind kind, DType dtype, EmptySegment empty,
+                      SegmentOrder order) -> std::unique_ptr<SegmentReduce> {
+                     return std::make_unique<CpuSegmentReduce>(kind, dtype, empty, order);
                    });
 
 }  // namespace

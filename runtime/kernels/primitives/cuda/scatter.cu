@@ -167,8 +167,8 @@ class CudaSegmentReduce final : public SegmentReduce {
 };
 
 REGISTER_CUDA_PRIMITIVE(SegmentReduce,
-                        [](ReduceKind kind, DType dtype,
-                           EmptySegment empty) -> std::unique_ptr<SegmentReduce> {
+                        [](ReduceKind kind, DType dtype, EmptySegment empty,
+                           SegmentOrder /*order*/) -> std::unique_ptr<SegmentReduce> {
                           return std::make_unique<CudaSegmentReduce>(kind, dtype, empty);
                         });
 
