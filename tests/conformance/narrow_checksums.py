@@ -2,8 +2,8 @@
 
 The lines belong into the tables of runtime/kernels/stepwise_elementwise_test.cc,
 runtime/kernels/nn/narrow_cross_entropy_test.cc, runtime/kernels/stepwise_reduction_test.cc,
-and runtime/kernels/stepwise_segment_test.cc, which say how operands are made. TensorFlow adds up on
-one thread.
+runtime/kernels/stepwise_segment_test.cc and runtime/kernels/stepwise_product_test.cc, which say how
+operands are made. TensorFlow adds up on one thread.
 """
 
 import numpy as np
@@ -112,6 +112,57 @@ def print_segments(dtype, name):
                   f"0x{checksum(bits, dtype):016x}}},")
 
 
+# Batch, height, width, channels of the input; those of the output, or outputs of each channel; size
+# of the filter; stride; padding.
+CONVOLUTIONS = [(2, 6, 7, 3, 8, 3, 1, "SAME"), (3, 7, 7, 5, 12, 3, 2, "SAME"),
+                (1, 5, 6, 16, 27, 1, 1, "VALID"), (2, 6, 5, 4, 40, 2, 1, "VALID"),
+                (16, 10, 10, 2, 20, 3, 1, "SAME")]
+DEPTHWISE = [(2, 6, 7, 8, 1, 3, 1, "SAME"), (3, 7, 7, 5, 2, 3, 2, "SAME"),
+             (2, 5, 6, 19, 1, 5, 1, "VALID"), (2, 6, 6, 3, 4, 2, 1, "SAME")]
+
+
+def print_convolutions():
+    raw = tf.raw_ops
+    for depthwise, cases in ((False, CONVOLUTIONS), (True, DEPTHWISE)):
+        for case in cases:
+            batch, height, width, channels, more, size, stride, padding = case
+            numbers = np.arange(size * size * channels * more) * 104729 % 1000 - 500
+            weights = tf.cast(tf.constant(
+                numbers.reshape(size, size, channels, more) / 1024, tf.float32), tf.float16)
+            image = narrow_numbers(tf.float16, batch, height, width, channels)
+            options = {"strides": [1, stride, stride, 1], "padding": padding}
+            forward = raw.DepthwiseConv2dNative if depthwise else raw.Conv2D
+            shape = forward(input=image, filter=weights, **options).shape
+            gradient = narrow_numbers(tf.float16, *shape)
+            name = "DepthwiseConv2dNative" if depthwise else "Conv2D"
+            calls = [(f"{name}BackpropInput",
+                      {"input_sizes": image.shape, "filter": weights, "out_backprop": gradient}),
+                     (f"{name}BackpropFilter",
+                      {"input": image, "filter_sizes": weights.shape, "out_backprop": gradient})]
+            if depthwise:
+                calls.insert(0, (name, {"input": image, "filter": weights}))
+            for op, given in calls:
+                result = getattr(raw, op)(**given, **options)
+                bits = tf.bitcast(result, tf.uint16).numpy().reshape(-1)
+                print(f'    {{"{op}", {", ".join(map(str, case[:-1]))}, "{padding}", '
+                      f"0x{checksum(bits, tf.float16):016x}}},")
+
+
+EINSUMS = [("bij,bjk->bik", (3, 8, 30), (3, 30, 29)), ("bij,bkj->bik", (4, 7, 8), (4, 7, 8)),
+           ("aecd,abcd->acbe", (2, 9, 3, 16), (2, 11, 3, 16)), ("ij,jk->ik", (5, 900), (900, 9)),
+           ("bij,bjk->bik", (4, 6, 4), (4, 4, 6))]
+
+
+def print_einsums():
+    for equation, left, right in EINSUMS:
+        result = tf.raw_ops.Einsum(
+            inputs=[narrow_numbers(tf.float16, *left), narrow_numbers(tf.float16, *right)],
+            equation=equation)
+        bits = tf.bitcast(result, tf.uint16).numpy().reshape(-1)
+        shapes = ", ".join("{" + ", ".join(map(str, shape)) + "}" for shape in (left, right))
+        print(f'    {{"{equation}", {shapes}, 0x{checksum(bits, tf.float16):016x}}},')
+
+
 def main():
     tf.config.threading.set_intra_op_parallelism_threads(1)
     everything = np.arange(65536, dtype=np.uint16)
@@ -134,6 +185,8 @@ def main():
         print_reductions(dtype, name)
         print_others(dtype, name)
         print_segments(dtype, name)
+    print_convolutions()
+    print_einsums()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
+#include "runtime/kernels/primitives/cpu/stepwise_depthwise.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/plan_cache.h"
@@ -375,7 +376,7 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
   });
 }
 
-// ---- half and bfloat16: sums are of float, and rounded once ----
+// ---- half and bfloat16: sums are of float, and rounded once, but for depthwise ones of half ----
 
 // Returns true for a type whose convolutions are computed in float. oneDNN has products of
 // bfloat16.
@@ -405,6 +406,9 @@ absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
   if (!IsWidened(input.dtype())) {
     return ConvolveAndReorder<Eigen::bfloat16>(
         ctx, shape, post_ops, {OfBfloat16, Bfloat16ProductFor}, input, filter, bias, output);
+  }
+  if (input.dtype() == DType::kHalf && IsStepwiseDepthwise(shape) && post_ops == PostOps()) {
+    return StepwiseDepthwise(ctx, shape, input, filter, output);
   }
   ASSIGN_OR_RETURN(const Tensor wide_filter, WidenToFloat(filter, ctx.host_allocator()));
   return ConvolveWidened(

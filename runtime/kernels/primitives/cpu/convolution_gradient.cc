@@ -11,6 +11,8 @@
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/stepwise_convolution.h"
+#include "runtime/kernels/primitives/cpu/stepwise_depthwise.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -317,6 +319,14 @@ absl::Status ConvolveBackwardInput(KernelContext& ctx, const ConvolutionShape& s
     return BackwardInputFloat(ctx, shape, gradient.data<float>(), filter.data<float>(),
                               output->data<float>());
   }
+  if (gradient.dtype() == DType::kHalf) {
+    if (IsStepwiseDepthwise(shape)) {
+      return StepwiseDepthwiseInputGradient(ctx, shape, gradient, filter, output);
+    }
+    if (HasStepwiseGradients(shape)) {
+      return StepwiseInputGradient(ctx, shape, gradient, filter, output);
+    }
+  }
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
     BackwardInputPlain<T>(ctx, shape, gradient.data<T>(), filter.data<T>(), output->data<T>());
     return absl::OkStatus();
@@ -332,6 +342,14 @@ absl::Status ConvolveBackwardFilter(KernelContext& ctx, const ConvolutionShape& 
   }
   if (gradient.dtype() == DType::kFloat) {
     return BackwardFilterFloat(ctx, shape, input.data<float>(), gradient.data<float>(), output);
+  }
+  if (gradient.dtype() == DType::kHalf) {
+    if (IsStepwiseDepthwise(shape)) {
+      return StepwiseDepthwiseFilterGradient(ctx, shape, input, gradient, output);
+    }
+    if (HasStepwiseGradients(shape)) {
+      return StepwiseFilterGradient(ctx, shape, input, gradient, output);
+    }
   }
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
     return BackwardFilterPlain<T>(ctx, shape, input.data<T>(), gradient.data<T>(), output);

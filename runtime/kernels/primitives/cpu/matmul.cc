@@ -17,6 +17,7 @@
 #include "runtime/kernels/primitives/cpu/packed_weights.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
+#include "runtime/kernels/primitives/cpu/stepwise_matmul.h"
 #include "runtime/kernels/primitives/cpu/transposed_gemm.h"
 #include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -250,7 +251,9 @@ absl::Status MultiplyNarrow(KernelContext& ctx, const MatMulShape& shape, const 
 class CpuMatMul final : public MatMul {
  public:
   CpuMatMul(const KernelBuild& build, int b_input)
-      : numerics_(build.numerics()), weights_(build, b_input) {}
+      : numerics_(build.numerics()),
+        is_stepwise_(build.op().name == "Einsum" && build.output_types()[0] == DType::kHalf),
+        weights_(build, b_input) {}
 
   absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) override {
     const Tensor* const b = weights_.constant();
@@ -276,6 +279,7 @@ class CpuMatMul final : public MatMul {
                    Tensor* output) override {
     CopyAddend(inputs, output);
     if (output->num_elements() == 0) return absl::OkStatus();
+    if (is_stepwise_ && post_ops == PostOps()) return StepwiseMatMul(ctx, shape, a, b, output);
     if (TakesFloat(shape, a.dtype(), numerics_)) {
       // Any other weights were computed from the input in this run.
       if (wide_weights_.has_value() && b.raw() == weights_.constant()->raw()) {
@@ -317,6 +321,7 @@ class CpuMatMul final : public MatMul {
   }
 
   const Numerics numerics_;
+  const bool is_stepwise_;  // see StepwiseMatMul()
   PackedWeights weights_;
   Tensor wide_weights_;  // constant half weights as float; Prepare() sets it
   PackedWeights wide_packed_;

@@ -56,6 +56,12 @@ class RoundedVector {
   friend RoundedVector operator*(RoundedVector x, RoundedVector y) {
     return Round(_mm256_mul_ps(x.lanes_, y.lanes_));
   }
+  // x * y + z, rounded once.
+  friend RoundedVector MultiplyAdd(RoundedVector x, RoundedVector y, RoundedVector z) {
+    // Products of two narrow numbers are exact in float.
+    return Round(_mm256_add_ps(_mm256_mul_ps(x.lanes_, y.lanes_), z.lanes_));
+  }
+
  private:
   explicit RoundedVector(__m256 lanes) : lanes_(lanes) {}
 
