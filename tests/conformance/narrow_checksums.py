@@ -2,8 +2,9 @@
 
 The lines belong into the tables of runtime/kernels/stepwise_elementwise_test.cc,
 runtime/kernels/nn/narrow_cross_entropy_test.cc, runtime/kernels/stepwise_reduction_test.cc,
-runtime/kernels/stepwise_segment_test.cc and runtime/kernels/stepwise_product_test.cc, which say how
-operands are made. TensorFlow adds up on one thread.
+runtime/kernels/stepwise_segment_test.cc, runtime/kernels/stepwise_product_test.cc and
+runtime/kernels/nn/narrow_batch_norm_test.cc, which say how operands are made. TensorFlow adds up on
+one thread.
 """
 
 import numpy as np
@@ -163,6 +164,24 @@ def print_einsums():
         print(f'    {{"{equation}", {shapes}, 0x{checksum(bits, tf.float16):016x}}},')
 
 
+def print_batch_norms():
+    raw = tf.raw_ops
+    for shape in ((4, 5, 6, 3), (8, 8, 8, 20), (3, 2, 2, 9)):
+        channels = np.arange(shape[-1])
+        x = narrow_numbers(tf.float16, *shape)
+        dy = tf.cast(narrow_numbers(tf.float16, *shape)[::-1] / 4, tf.float16)
+        scale, offset = np.float32(1 + channels / 16), np.float32(channels / 8 - 1)
+        options = {"scale": scale, "epsilon": 0.001}
+        forward = raw.FusedBatchNormV3(x=x, offset=offset, mean=[], variance=[], **options)
+        back = raw.FusedBatchNormGradV3(
+            y_backprop=dy, x=x, reserve_space_1=forward.reserve_space_1,
+            reserve_space_2=forward.reserve_space_2, reserve_space_3=forward.reserve_space_3,
+            **options)
+        sums = [checksum(tf.bitcast(tensor, tf.uint16).numpy().reshape(-1), tf.float16)
+                for tensor in (forward.y, back.x_backprop)]
+        print(f"    {{{{{', '.join(map(str, shape))}}}, 0x{sums[0]:016x}, 0x{sums[1]:016x}}},")
+
+
 def main():
     tf.config.threading.set_intra_op_parallelism_threads(1)
     everything = np.arange(65536, dtype=np.uint16)
@@ -187,6 +206,7 @@ def main():
         print_segments(dtype, name)
     print_convolutions()
     print_einsums()
+    print_batch_norms()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/channel_sums.h"
+#include "runtime/kernels/primitives/cpu/ordered_batch_norm.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -112,6 +113,11 @@ absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operand
     RETURN_IF_ERROR(Read(operands.mean, &old_mean));
     RETURN_IF_ERROR(Read(operands.variance, &old_variance));
   }
+  if (operands.is_training && HasOrderedBatchNorm(operands.x, shape)) {
+    Vector mean, variance;
+    RETURN_IF_ERROR(BatchNormInOrder(ctx, operands, scale, offset, &mean, &variance));
+    return WriteStatistics(operands, mean, variance, old_mean, old_variance);
+  }
   return VisitRealType(operands.x.dtype(), [&]<typename T>() {
     const T* const in = operands.x.data<T>();
     Vector mean = old_mean, variance = old_variance;
@@ -170,6 +176,9 @@ void Gradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
 }
 
 absl::Status RunBatchNormGradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
+  if (operands.is_training && HasOrderedBatchNorm(operands.x, operands.shape)) {
+    return BatchNormGradientInOrder(ctx, operands);
+  }
   return VisitRealType(operands.x.dtype(), [&]<typename T>() {
     Gradient<T>(ctx, operands);
     return absl::OkStatus();
