@@ -17,8 +17,6 @@ namespace {
 
 using gemm::MicroKernel;
 
-// The bytes of a core's second-level cache that rows or weights may take.
-constexpr int64_t kCacheBytes = 1 << 20;
 // The number of depth blocks per pass when threads share the panels. Between passes the sums are
 // kept in the output, which leaves more of the cache to the rows.
 constexpr int64_t kDepthBlocksPerPass = 32;
@@ -26,7 +24,7 @@ constexpr int64_t kDepthBlocksPerPass = 32;
 // Returns true if threads share the columns. Weights that exceed the cache are then read once for
 // all rows, rather than once for each row block.
 bool SharesColumns(const MicroKernel& kernel, int64_t positions, int64_t depth, int64_t columns) {
-  return kernel.PackedSize(positions, depth, columns) > kCacheBytes * 3 / 8;
+  return kernel.PackedSize(positions, depth, columns) > SpeedsForCpu().product_cache_bytes * 3 / 8;
 }
 
 double FlopsPerNanosecond(const MicroKernel& kernel) {
@@ -113,7 +111,7 @@ int64_t RowsPerPass(const KernelContext& ctx, const MicroKernel& kernel, int64_t
                     int64_t positions, int64_t depth, int64_t columns) {
   // With shared columns each thread reads all rows, otherwise only its own.
   const bool shares_columns = SharesColumns(kernel, positions, depth, columns);
-  const int64_t bytes = shares_columns ? kCacheBytes : kCacheBytes * NumThreads(ctx);
+  const int64_t bytes = SpeedsForCpu().product_cache_bytes * (shares_columns ? 1 : NumThreads(ctx));
   const int64_t depth_per_pass =
       shares_columns ? std::min(depth, kDepthBlocksPerPass * gemm::kBlock) : depth;
   const int64_t row_bytes =

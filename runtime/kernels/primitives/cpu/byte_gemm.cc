@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+
 namespace tessera {
 namespace {
 
@@ -147,8 +149,7 @@ template ByteMatrix ByteMatrix::Pack(const int8_t*, int64_t, int64_t, int64_t, i
 template ByteMatrix ByteMatrix::Pack(const uint8_t*, int64_t, int64_t, int64_t, int64_t, int8_t*);
 
 double ByteMatrix::RowNanoseconds() const {
-  constexpr double kMultiplicationsPerNanosecond = 100;
-  return static_cast<double>(depth_ * columns_) / kMultiplicationsPerNanosecond;
+  return static_cast<double>(depth_ * columns_) / SpeedsForCpu().byte_products;
 }
 
 void ByteMatrix::Multiply(const uint8_t* a, int64_t rows, int32_t* sums, int64_t sums_stride,

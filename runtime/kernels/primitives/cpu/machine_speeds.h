@@ -15,8 +15,9 @@ namespace tessera {
 // The numbers are not measured when a process starts: the choice of an algorithm decides the last
 // bits of the results, which must not differ between two starts or two replicas, nor depend on the
 // load of the machine at that moment. Those of the Intel entries come from measurements of earlier
-// versions of the products; the others are estimates. product_benchmark measures fma_flops,
-// depthwise_flops, gemv_bytes and packed_floats of the processor at hand, beside the entry's.
+// versions of the products; that of Zen 4 was measured; the others are estimates. product_benchmark
+// measures the numbers of the processor at hand, all but amx_flops and shared_sum_nanoseconds,
+// beside the entry's.
 struct MachineSpeeds {
   const char* name;
   bool has_avx512;
@@ -31,14 +32,21 @@ struct MachineSpeeds {
   // that Winograd's transforms read and write.
   double weight_bytes;
   double gemv_bytes;
-  double packed_gemv_bytes;  // gemv_bytes where packing does not pay or was not measured
+  double packed_gemv_bytes;  // at most gemv_bytes where packing does not pay or was not measured
   double tile_bytes;
   // Floats that are packed per nanosecond.
   double packed_floats;
+  // Floats per nanosecond that are multiplied by their channel's scale and stored in memory that is
+  // touched for the first time.
+  double scaled_floats;
+  // Multiplications of bytes per nanosecond in products of quantised matrices.
+  double byte_products;
   // Cost, in nanoseconds, of adding a partial sum that another core computed.
   double shared_sum_nanoseconds;
-  // Bytes of a core's second-level cache.
+  // Bytes of a core's second-level cache, and how many of them the rows, the tiles or the weights
+  // of a product may take.
   int64_t cache_bytes;
+  int64_t product_cache_bytes;
 };
 
 // Returns the table entry "intel-amx", "intel-avx512", "zen4", "zen5" or "avx2".

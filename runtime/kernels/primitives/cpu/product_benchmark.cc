@@ -1,16 +1,20 @@
 // Products and convolutions of ResNet-50 and BERT-base on one thread, and the throughputs in the
-// table of machine_speeds.h. The environment variable TESSERA_CPU selects the planner's choices;
-// with TESSERA_CPU=avx2 oneDNN computes everything.
+// table of machine_speeds.h, all but amx_flops and shared_sum_nanoseconds. The environment variable
+// TESSERA_CPU selects the planner's choices; with TESSERA_CPU=avx2 oneDNN computes everything.
 #include <vector>
 
 #include "benchmark/benchmark.h"
 #include "runtime/base/logging.h"
+#include "runtime/kernels/primitives/byte_gemm.h"
 #include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
+#include "runtime/kernels/primitives/cpu/scaled_weights.h"
 #include "runtime/kernels/primitives/cpu/testing/kernel_product.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
+#include "runtime/kernels/primitives/cpu/winograd_transform.h"
 
 namespace tessera {
 namespace {
@@ -26,9 +30,11 @@ void TimeMatMul(benchmark::State& state, int64_t m, int64_t n, int64_t k, Numeri
   const Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
   Tensor output = RandomTensor({m, n}, 3);
   KernelProduct product(b, {.is_constant = true, .numerics = numerics});
-  for (auto _ : state) {
+  const auto run = [&] {
     CHECK(product.Run({.m = m, .n = n, .k = k}, PostOps(), a, {}, &output).ok());
-  }
+  };
+  run();  // packs the weights
+  for (auto _ : state) run();
 }
 
 // The arguments are m, n, k and strict.
@@ -61,7 +67,9 @@ void BM_Convolution(benchmark::State& state) {
   Tensor output = RandomTensor({s.batch, size, size, s.out_channels}, 3);
   const PostOps post_ops{.activation = Activation::kRelu};
   KernelConvolution convolution(weights, {.is_constant = true, .numerics = numerics});
-  for (auto _ : state) CHECK(convolution.Run(s, post_ops, input, {}, &output).ok());
+  const auto run = [&] { CHECK(convolution.Run(s, post_ops, input, {}, &output).ok()); };
+  run();  // packs the filter
+  for (auto _ : state) run();
   Report(state, FlopsOf(s));
 }
 void ResNet(benchmark::internal::Benchmark* benchmark) {
@@ -136,6 +144,89 @@ void BM_GemvBytes(benchmark::State& state) {
   Compare(state, sizeof(float) * kColumns * kDepth, SpeedsForCpu().gemv_bytes);
 }
 BENCHMARK(BM_GemvBytes);
+
+// Multiplies m rows by packed weights that no cache holds, and reports the bytes of these.
+void TimePackedWeights(benchmark::State& state, int64_t m, double in_table) {
+  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
+  constexpr int64_t kColumns = 4096, kDepth = 8192;
+  TimeMatMul(state, m, kColumns, kDepth, Numerics::kStrict);
+  Compare(state, sizeof(float) * kColumns * kDepth, in_table);
+}
+
+// packed_gemv_bytes: one row, as gemv_bytes.
+void BM_PackedGemvBytes(benchmark::State& state) {
+  TimePackedWeights(state, 1, SpeedsForCpu().packed_gemv_bytes);
+}
+BENCHMARK(BM_PackedGemvBytes);
+
+// weight_bytes: so few rows that the products take less time than their weights.
+void BM_WeightBytes(benchmark::State& state) {
+  TimePackedWeights(state, 5, SpeedsForCpu().weight_bytes);
+}
+BENCHMARK(BM_WeightBytes);
+
+// tile_bytes: transforms of 4 x 4 outputs for an image of 28 x 28 points and 128 channels, between
+// which products would be made.
+void BM_TileBytes(benchmark::State& state) {
+  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
+  constexpr int64_t kSize = 28, kChannels = 128, kTiles = (kSize / 4) * (kSize / 4);
+  constexpr int64_t kPointStride = kTiles * kChannels + 16;
+  const winograd::Transforms& transforms = winograd::kTransformsOf4;
+  const int64_t points = transforms.points();
+  const Tensor input = RandomTensor({kSize + 2, kSize + 2, kChannels}, 1);
+  Tensor output = RandomTensor({kSize, kSize, kChannels}, 2);
+  Tensor tiles = RandomTensor({points, kPointStride}, 3);
+  const Tensor products = RandomTensor({points, kPointStride}, 4);
+  const Epilogue epilogue = ClampEpilogue(PostOps(), nullptr);
+  for (auto _ : state) {
+    for (int64_t tile = 0; tile < kTiles; ++tile) {
+      const int64_t row = tile / (kSize / 4) * 4, column = tile % (kSize / 4) * 4;
+      const float* from[winograd::kMaxPoints];
+      for (int64_t p = 0; p < points; ++p) {
+        from[p] = input.data<float>() + ((row + p / 6) * (kSize + 2) + column + p % 6) * kChannels;
+      }
+      transforms.input(from, kChannels, kPointStride, tiles.data<float>() + tile * kChannels);
+    }
+    for (int64_t tile = 0; tile < kTiles; ++tile) {
+      const int64_t row = tile / (kSize / 4) * 4, column = tile % (kSize / 4) * 4;
+      float* to[winograd::kMaxPoints];
+      for (int64_t i = 0; i < 16; ++i) {
+        to[i] = output.data<float>() + ((row + i / 4) * kSize + column + i % 4) * kChannels;
+      }
+      CHECK(transforms.output(products.data<float>() + tile * kChannels, kPointStride, kChannels,
+                              epilogue, to));
+    }
+  }
+  Compare(state, sizeof(float) * points * 2 * kChannels * kTiles, SpeedsForCpu().tile_bytes);
+}
+BENCHMARK(BM_TileBytes);
+
+// scaled_floats: a filter of ResNet-50, into memory that is fresh in each iteration.
+void BM_ScaledFloats(benchmark::State& state) {
+  const Tensor values = RandomTensor({3, 3, 512, 512}, 1);
+  const Tensor scale = Tensor::Zeros(DType::kDouble, {512}).value();
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (auto _ : state) CHECK(ApplyScale(ctx, {values, &scale}, WeightsAllocator()).ok());
+  Compare(state, values.num_elements(), SpeedsForCpu().scaled_floats);
+}
+BENCHMARK(BM_ScaledFloats);
+
+// byte_products: weights that stay in the second-level cache.
+void BM_ByteProducts(benchmark::State& state) {
+  constexpr int64_t kRows = 24, kSize = 512;
+  const std::vector<uint8_t> a(kRows * kSize, 3);
+  const std::vector<int8_t> b(kSize * kSize, 5);
+  std::vector<int8_t> room(ByteMatrix::PackedSize(kSize, kSize));
+  const ByteMatrix matrix = ByteMatrix::Pack(b.data(), kSize, kSize, kSize, 1, room.data());
+  std::vector<int32_t> sums(kRows * kSize);
+  for (auto _ : state) {
+    matrix.Multiply(a.data(), kRows, sums.data(), kSize);
+    benchmark::DoNotOptimize(sums.data());
+  }
+  Compare(state, kRows * kSize * kSize, SpeedsForCpu().byte_products);
+}
+BENCHMARK(BM_ByteProducts);
 
 // Measures packed_floats, with weights of BERT-base.
 void BM_PackedFloats(benchmark::State& state) {

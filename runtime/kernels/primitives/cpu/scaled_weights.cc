@@ -2,6 +2,7 @@
 
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
@@ -27,8 +28,7 @@ absl::StatusOr<Tensor> ApplyScale(KernelContext& ctx, const ScaledWeights& weigh
   ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(DType::kFloat, values.shape(), allocator));
   const auto scale = weights.scale->flat<double>();
   const auto channels = static_cast<int64_t>(scale.size());
-  constexpr double kFloatsPerNanosecond = 0.5;  // into pages that are touched for the first time
-  ctx.ParallelFor(values.num_elements() / channels, channels / kFloatsPerNanosecond,
+  ctx.ParallelFor(values.num_elements() / channels, channels / SpeedsForCpu().scaled_floats,
                   [&](int64_t begin, int64_t end) {
                     float* const to = scaled.data<float>();
                     PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));

@@ -210,7 +210,7 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s, i
   const double tile_cost = tiling.TileBytes() / 2 / SpeedsForCpu().tile_bytes;
   const auto compute = [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
     const int threads = NumThreads(ctx);
-    const int64_t block = tiling.TilesPerPass(length, threads);
+    const int64_t block = tiling.TilesPerPass(length, threads, SpeedsForCpu().product_cache_bytes);
     ASSIGN_OR_RETURN(Tensor tiles,
                      ctx.AllocateTemp(DType::kFloat, {points, PointStride(block, in_stride)}));
     ASSIGN_OR_RETURN(Tensor products,

@@ -20,9 +20,8 @@ double WinogradTiling::FilterBytes() const {
   return sizeof(float) * points() * static_cast<double>(shape.in_channels) * shape.out_channels;
 }
 
-int64_t WinogradTiling::TilesPerPass(int64_t length, int threads) const {
-  constexpr double kCacheBytes = 1 << 20;
-  const double budget = std::max(threads * kCacheBytes, FilterBytes());
+int64_t WinogradTiling::TilesPerPass(int64_t length, int threads, int64_t cache_bytes) const {
+  const double budget = std::max(static_cast<double>(threads * cache_bytes), FilterBytes());
   const int64_t most = std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
   const int64_t times = (length + most - 1) / most, share = (length + times - 1) / times;
   const int64_t block = gemm::EqualBlocks(most, gemm::kFmaRows);
@@ -30,7 +29,8 @@ int64_t WinogradTiling::TilesPerPass(int64_t length, int threads) const {
 }
 
 double WinogradTiling::Nanoseconds(const MachineSpeeds& speeds) const {
-  const int64_t per_pass = TilesPerPass(count(), 1), passes = (count() + per_pass - 1) / per_pass;
+  const int64_t per_pass = TilesPerPass(count(), 1, speeds.product_cache_bytes);
+  const int64_t passes = (count() + per_pass - 1) / per_pass;
   const double flops = 2.0 * points() * count() * shape.in_channels * shape.out_channels;
   return std::max(flops / speeds.fma_flops, passes * FilterBytes() / speeds.weight_bytes) +
          count() * TileBytes() / speeds.tile_bytes;

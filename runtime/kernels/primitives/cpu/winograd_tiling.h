@@ -31,9 +31,9 @@ struct WinogradTiling {
   double FilterBytes() const;
 
   // Returns the number of tiles to process at once, out of `length`: as many as keep their
-  // transforms in the cache, or as many as make reading the filters worthwhile. The passes are
-  // equal and consist of whole row blocks.
-  int64_t TilesPerPass(int64_t length, int threads) const;
+  // transforms in the `cache_bytes` of each thread, or as many as make reading the filters
+  // worthwhile. The passes are equal and consist of whole row blocks.
+  int64_t TilesPerPass(int64_t length, int threads, int64_t cache_bytes) const;
 
   // Returns the estimated time on one core.
   double Nanoseconds(const MachineSpeeds& speeds) const;
