@@ -147,6 +147,17 @@ class FrameFinder {
   absl::flat_hash_map<std::pair<int, std::string>, int> children_;
 };
 
+// Returns true for optimizers and assignments: nodes that do no more than change variables, and
+// that may give references to them.
+bool IsUpdate(const Node& node) {
+  const bool changes_variables = node.attrs().contains("use_locking") ||
+                                 node.IsOp("AssignAddVariableOp") ||
+                                 node.IsOp("AssignSubVariableOp");
+  const std::vector<DType>& outputs = node.output_types();
+  return changes_variables &&
+         std::all_of(outputs.begin(), outputs.end(), [](DType type) { return IsRef(type); });
+}
+
 class Layout {
  public:
   explicit Layout(CompiledGraph graph)
@@ -190,6 +201,7 @@ class Layout {
     placed.role = compiled.role;
     placed.is_expensive = placed.kernel != nullptr && placed.kernel->IsExpensive();
     placed.is_async = placed.kernel != nullptr && placed.kernel->IsAsync();
+    placed.is_update = placed.is_expensive && !placed.is_async && IsUpdate(node);
     program_.may_wait |= placed.is_async;
     placed.may_skip_outputs = placed.role == NodeRole::kTransfer || node.IsOp("Switch") ||
                               node.IsOp("RefSwitch") || node.IsOp("_SwitchN");

@@ -64,6 +64,7 @@ struct DataflowProgram {
     Shortcut shortcut;
     bool is_expensive;
     bool is_async;
+    bool is_update;          // expensive, only updates variables, and waits for nothing
     bool may_skip_outputs;   // an output without a value is dead, not an error
     bool is_constant_enter;  // an Enter whose value goes to every iteration
   };

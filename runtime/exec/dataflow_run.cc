@@ -37,6 +37,14 @@ struct DataflowRun::AsyncNode {
   std::atomic<bool> one_is_through{false};
 };
 
+// Updates that several threads run. Each takes the next one when it has run its last.
+struct DataflowRun::SharedUpdates {
+  explicit SharedUpdates(ReadyList list) : nodes(std::move(list)) {}
+
+  const ReadyList nodes;
+  std::atomic<size_t> next{0};
+};
+
 DataflowRun::DataflowRun(const DataflowProgram& program, Device* device)
     : program_(program), program_device_(device), frames_(program) {
   caller_.outputs.resize(program.max_outputs);
@@ -98,17 +106,35 @@ void DataflowRun::Begin(StepContext& step, const RunArgs& run) {
   }
 }
 
+bool DataflowRun::GoesOn() {
+  const absl::Status status = CheckGoingOn(*step_);
+  if (status.ok()) [[likely]]
+    return true;
+  Fail(status);
+  return false;
+}
+
 void DataflowRun::Work(Worker& worker) {
+  WorkUpToUpdates(worker);
+  while (!worker.updates.empty()) {
+    ShareUpdates(worker);
+    WorkUpToUpdates(worker);
+  }
+}
+
+void DataflowRun::WorkUpToUpdates(Worker& worker) {
   while (!worker.ready.empty()) {
     const Ready ready = worker.ready.back();
     worker.ready.pop_back();
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
       continue;
+    if (ready.node->is_update && step_->inter_op_pool != nullptr) {
+      worker.updates.push_back(ready);
+      continue;
+    }
     if (ready.node->is_expensive || ++worker.nodes_run % kNodesBetweenChecks == 0) {
-      if (absl::Status status = CheckGoingOn(*step_); !status.ok()) [[unlikely]] {
-        Fail(status);
+      if (!GoesOn()) [[unlikely]]
         continue;
-      }
       if (ready.node->is_expensive && !worker.ready.empty() && step_->inter_op_pool != nullptr) {
         activities_.fetch_add(1, std::memory_order_relaxed);
         Schedule({ready});
@@ -116,6 +142,35 @@ void DataflowRun::Work(Worker& worker) {
       }
     }
     RunNode(ready, worker);
+  }
+}
+
+void DataflowRun::ShareUpdates(Worker& worker) {
+  const auto shared = std::make_shared<SharedUpdates>(std::exchange(worker.updates, {}));
+  const int threads = step_->inter_op_pool->num_threads();
+  const int helpers = static_cast<int>(std::min<size_t>(threads, shared->nodes.size())) - 1;
+  activities_.fetch_add(helpers, std::memory_order_relaxed);
+  for (int i = 0; i < helpers; ++i) {
+    step_->inter_op_pool->Schedule([this, shared] {
+      {
+        Worker helper;
+        helper.outputs.resize(program_.max_outputs);
+        RunUpdates(*shared, helper);
+        Work(helper);
+      }
+      if (EndActivity()) Finish();
+    });
+  }
+  RunUpdates(*shared, worker);
+}
+
+void DataflowRun::RunUpdates(SharedUpdates& shared, Worker& worker) {
+  const ReadyList& nodes = shared.nodes;
+  for (size_t i = shared.next.fetch_add(1, std::memory_order_relaxed); i < nodes.size();
+       i = shared.next.fetch_add(1, std::memory_order_relaxed)) {
+    if (failed_.load(std::memory_order_relaxed) || !GoesOn()) [[unlikely]]
+      continue;
+    RunNode(nodes[i], worker);
   }
 }
 

@@ -23,6 +23,10 @@ namespace tessera {
 // iteration, and when an iteration ends. If no second thread can take part, neither locks nor
 // atomic read-modify-write operations are used.
 //
+// Updates of variables wait until their thread has nothing else to run. Those of one thread are
+// then run by as many tasks as the inter-op pool has threads, and not by a task each: a model has
+// many variables, and most are small.
+//
 // The run is over when no thread takes part any more and the callbacks of all asynchronous kernels
 // have run (activities_ is zero). After an error, ready nodes are dropped, so that it is over soon.
 class DataflowRun {
@@ -46,10 +50,12 @@ class DataflowRun {
   // The state of a thread that runs nodes: its ready nodes, and a place for the outputs of a node.
   struct Worker {
     ReadyList ready;
+    ReadyList updates;  // ready nodes that update variables
     std::vector<Value> outputs;
     int nodes_run = 0;
   };
   struct AsyncNode;
+  struct SharedUpdates;
 
   // Holds the lock of the frames, unless no other thread can take part.
   class ABSL_SCOPED_LOCKABLE FrameLock {
@@ -70,13 +76,22 @@ class DataflowRun {
   };
 
   void Begin(StepContext& step, const RunArgs& run);
-  // Runs until worker.ready is empty.
+  // Runs until the worker has no ready nodes.
   void Work(Worker& worker);
+  // The same, but leaves updates in worker.updates if there is an inter-op pool.
+  void WorkUpToUpdates(Worker& worker);
+  // Runs worker.updates on this thread and on the inter-op pool.
+  void ShareUpdates(Worker& worker);
+  // Runs updates of `shared` until all have been taken.
+  void RunUpdates(SharedUpdates& shared, Worker& worker);
   // Hands ready nodes, and with them the participation of the caller, to a thread of the inter-op
   // pool or to the thread in RunHere(). If there is neither, the nodes run on this thread.
   void HandOver(ReadyList ready);
   void Schedule(ReadyList ready);
   void WorkAndEnd(ReadyList ready);
+  // Checks the deadline and the cancellation of the step. Returns false after it has failed the
+  // run.
+  bool GoesOn();
   // Ends the participation of a thread or an asynchronous kernel. Returns true if it was the last
   // one; then the caller must call Finish().
   bool EndActivity() { return activities_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
