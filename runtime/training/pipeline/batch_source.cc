@@ -72,19 +72,21 @@ bool TakeNumber(absl::string_view* bytes, uint64_t* number) {
   return true;
 }
 
-// Takes one batch off a position. Errors: DATA_LOSS unless it is one of `num_fields` tensors, or
-// none.
-absl::StatusOr<std::vector<Tensor>> TakeBatch(size_t num_fields, absl::string_view* bytes) {
-  const auto damaged = absl::DataLossError("the saved position of the pipeline is damaged");
+absl::Status DamagedPosition() {
+  return absl::DataLossError("the saved position of the pipeline is damaged");
+}
+
+// Takes one batch off a position. Errors: DATA_LOSS.
+absl::StatusOr<std::vector<Tensor>> TakeBatch(absl::string_view* bytes) {
   uint64_t count = 0;
-  if (!TakeNumber(bytes, &count) || (count != 0 && count != num_fields)) return damaged;
+  if (!TakeNumber(bytes, &count)) return DamagedPosition();
   std::vector<Tensor> batch;
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t size = 0;
     tensorflow::TensorProto proto;
     if (!TakeNumber(bytes, &size) || size > bytes->size() ||
         !proto.ParseFromArray(bytes->data(), static_cast<int>(size))) {
-      return damaged;
+      return DamagedPosition();
     }
     bytes->remove_prefix(size);
     ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(std::move(proto)));
@@ -201,18 +203,20 @@ absl::Status BatchSource::RestorePosition(const Tensor& position) {
   }
   absl::string_view bytes = position.scalar<std::string>();
   uint64_t count = 0;
-  if (absl::ConsumePrefix(&bytes, kAhead) && !TakeNumber(&bytes, &count)) {
-    return absl::DataLossError("the saved position of the pipeline is damaged");
-  }
+  if (absl::ConsumePrefix(&bytes, kAhead) && !TakeNumber(&bytes, &count)) return DamagedPosition();
   std::deque<BatchAhead::Result> ahead;
   for (uint64_t i = 0; i < count; ++i) {
     BatchAhead::Result result;
-    ASSIGN_OR_RETURN(result.batch, TakeBatch(fields_.size(), &bytes));
+    ASSIGN_OR_RETURN(result.batch, TakeBatch(&bytes));
     result.has_batch = !result.batch.empty();
     ahead.push_back(std::move(result));
   }
   if (ahead_ != nullptr) ahead_->SetPending({});
+  // The batches of another pipeline may have other fields.
   RETURN_IF_ERROR(RestorePipeline(bytes));
+  for (const BatchAhead::Result& result : ahead) {
+    if (*result.has_batch && result.batch.size() != fields_.size()) return DamagedPosition();
+  }
   if (ahead.empty()) return absl::OkStatus();
   if (ahead_ == nullptr) {
     PrepareAhead([](const std::vector<Tensor>&) { return std::vector<Tensor>(); }, nullptr);
@@ -235,19 +239,17 @@ absl::StatusOr<std::string> BatchSource::SavePipeline() const {
 absl::Status BatchSource::RestorePipeline(absl::string_view bytes) {
   if (!absl::ConsumePrefix(&bytes, absl::StrCat(state_->fingerprint, "\n"))) {
     return absl::FailedPreconditionError(
-        "the position was saved by a pipeline of other files, fields, or another batch size");
+        "the position was saved with other files or options of data.train or another batch size");
   }
   const size_t end = bytes.find('\n');
   int64_t batches = 0;
   tensorflow::TensorProto proto;
   if (end == absl::string_view::npos || !absl::SimpleAtoi(bytes.substr(0, end), &batches) ||
       !proto.ParseFromArray(bytes.data() + end + 1, static_cast<int>(bytes.size() - end - 1))) {
-    return absl::DataLossError("the saved position of the pipeline is damaged");
+    return DamagedPosition();
   }
   ASSIGN_OR_RETURN(const Tensor saved, TensorFromProto(std::move(proto)));
-  if (saved.dtype() != DType::kVariant || saved.num_elements() != 1) {
-    return absl::DataLossError("the saved position of the pipeline is damaged");
-  }
+  if (saved.dtype() != DType::kVariant || saved.num_elements() != 1) return DamagedPosition();
   RETURN_IF_ERROR(state_->pipeline.Restore(saved));
   state_->batches = batches;
   return absl::OkStatus();

@@ -235,6 +235,18 @@ TEST_F(BatchSourceTest, RefusesThePositionOfAnotherPipeline) {
   EXPECT_FALSE(Make(spec, 4)->RestorePosition(Tensor::Scalar(cut)).ok());
 }
 
+TEST_F(BatchSourceTest, RefusesThePositionOfAPipelineOfOtherFieldsWithABatchAhead) {
+  Write("a.tfrecord", Records(0, 50));
+  auto source = Make(absl::StrCat("files: 'a.tfrecord' ", kImageAndLabel), 4);
+  source->PrepareAhead([](const std::vector<Tensor>& batch) { return batch; }, nullptr);
+  NextOf(*source, 1);
+  const Tensor position = source->SavePosition().value();
+  const absl::Status status = Make("files: 'a.tfrecord' fields { name: 'label' dtype: 'int64' }", 4)
+                                  ->RestorePosition(position);
+  // Upon this code the data begin anew.
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+}
+
 TEST_F(BatchSourceTest, NamesFileAndRecordOfAnExampleWithoutAField) {
   Write("a.tfrecord", Records(0, 5));
   std::string bytes = Records(0, 2);
