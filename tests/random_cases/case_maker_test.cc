@@ -88,5 +88,24 @@ TEST(CaseMakerTest, SizesAreKnownAndSmall) {
   EXPECT_GT(known, 100);
 }
 
+TEST(CaseMakerTest, HostileTensorsAreSmallButTheirDimensionsAreNot) {
+  std::vector<const OpDef*> ops;
+  for (const char* name : {"MatMul", "ConcatV2", "SegmentSum", "BiasAdd"}) {
+    ops.push_back(OpRegistry::Global().Find(name));
+  }
+  const CaseMaker maker = MakerOf(ops, true);
+  int num_huge = 0;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    const tensorflow::GraphDef graph = maker.Make(2, number);
+    for (const tensorflow::NodeDef& node : graph.node()) {
+      if (node.op() != "Const") continue;
+      const Tensor value = TensorFromProto(node.attr().at("value").tensor()).value();
+      EXPECT_LE(value.num_elements(), 1 << 20) << number;
+      for (const int64_t dim : value.shape().dims()) num_huge += dim >= int64_t{1} << 31;
+    }
+  }
+  EXPECT_GT(num_huge, 20);
+}
+
 }  // namespace
 }  // namespace tessera

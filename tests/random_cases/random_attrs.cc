@@ -67,9 +67,10 @@ std::string RandomText(Random& random, const AttrDef& attr, bool hostile) {
   return RandomString(random, hostile);
 }
 
-PartialShape RandomPartialShape(Random& random) {
+PartialShape RandomPartialShape(Random& random, bool hostile) {
   if (random.Chance(0.2)) return PartialShape();
-  PartialShape shape(RandomShape(random, 3));
+  const bool is_extreme = hostile && random.Chance(0.1);
+  PartialShape shape(is_extreme ? ExtremeShape(random, 3) : RandomShape(random, 3));
   for (int i = 0; i < shape.rank(); ++i) {
     if (random.Chance(0.2)) shape.set_dim(i, -1);
   }
@@ -109,7 +110,9 @@ std::optional<AttrValue> RandomList(Random& random, const OpDef& op, const AttrD
   if (kind == "string") {
     return ListOf(length, [&] { return RandomText(random, attr, choice.hostile); });
   }
-  if (kind == "shape") return ListOf(length, [&] { return RandomPartialShape(random); });
+  if (kind == "shape") {
+    return ListOf(length, [&] { return RandomPartialShape(random, choice.hostile); });
+  }
   if (kind == "func" && !choice.functions.empty()) {
     return ListOf(length, [&] { return RandomFunction(random, choice); });
   }
@@ -155,7 +158,7 @@ std::optional<AttrValue> RandomAttr(Random& random, const OpDef& op, const AttrD
   if (attr.type == "float") return RandomFloat(random, choice.hostile);
   if (attr.type == "bool") return random.Chance(0.5);
   if (attr.type == "string") return RandomText(random, attr, choice.hostile);
-  if (attr.type == "shape") return RandomPartialShape(random);
+  if (attr.type == "shape") return RandomPartialShape(random, choice.hostile);
   if (attr.type == "tensor") {
     return RandomTensor(random, random.Pick(AnyType()), RandomShape(random, 2), {});
   }

@@ -19,12 +19,15 @@ constexpr int64_t kMaxOutputBytes = int64_t{1} << 26;
 // Maps the sizes of a recorded call to others, equal ones to equal ones.
 class SizeChanges {
  public:
-  SizeChanges(Random& random, bool change) : random_(random), change_(change) {}
+  enum class To { kSame, kOthers, kExtremes };
+  SizeChanges(Random& random, To to) : random_(random), to_(to) {}
 
   int64_t Of(int64_t size) {
-    if (!change_) return size;
+    if (to_ == To::kSame) return size;
     auto [it, is_new] = sizes_.try_emplace(size, size);
-    if (is_new && size > 1 && random_.Chance(0.7)) it->second = RandomDim(random_);
+    if (is_new && size > 1 && random_.Chance(0.7)) {
+      it->second = to_ == To::kOthers ? RandomDim(random_) : ExtremeDim(random_);
+    }
     return it->second;
   }
   // Returns the new size of a dimension of this size, if it has got one.
@@ -36,12 +39,13 @@ class SizeChanges {
   Shape Of(const Shape& shape) {
     Shape changed;
     for (int64_t dim : shape.dims()) changed.AddDim(Of(dim));
-    return changed.num_elements() > kMaxElements ? shape : changed;
+    const bool fits = changed.num_elements() >= 0 && changed.num_elements() <= kMaxElements;
+    return fits ? changed : shape;
   }
 
  private:
   Random& random_;
-  const bool change_;
+  const To to_;
   std::map<int64_t, int64_t> sizes_;
 };
 
@@ -184,7 +188,9 @@ std::optional<Call> CallMaker::Vary(Random& random, const OpDef& op,
   absl::StatusOr<std::vector<DType>> types = InputTypes(op, call.attrs);
   if (!types.ok() || types->size() != recorded.inputs.size()) return std::nullopt;
   call.input_types = *std::move(types);
-  SizeChanges sizes(random, random.Chance(0.4));
+  auto to = random.Chance(0.4) ? SizeChanges::To::kOthers : SizeChanges::To::kSame;
+  if (options_.hostile && random.Chance(0.07)) to = SizeChanges::To::kExtremes;
+  SizeChanges sizes(random, to);
   for (const Tensor& input : recorded.inputs) sizes.Of(input.shape());
   for (size_t i = 0; i < recorded.inputs.size(); ++i) {
     if (!CanFeed(call.input_types[i])) return std::nullopt;
@@ -232,7 +238,10 @@ std::optional<Call> CallMaker::Invent(Random& random, const OpDef& op,
   }
   const int attempts = random.Chance(0.05) ? 1 : 30;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const Shape base = given.has_value() ? given->shape : RandomShape(random, 4);
+    const bool is_extreme = options_.hostile && random.Chance(0.1);
+    const Shape base = given.has_value() ? given->shape
+                       : is_extreme      ? ExtremeShape(random, 4)
+                                         : RandomShape(random, 4);
     call.inputs.clear();
     for (size_t i = 0; i < call.input_types.size(); ++i) {
       const ArgDef* arg = ArgOf(op, call.attrs, static_cast<int>(i));

@@ -1,5 +1,6 @@
 #include "tests/random_cases/random_tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -7,6 +8,8 @@
 
 namespace tessera {
 namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 20;
 
 // Calls visit.operator()<T>() with the C++ type that holds an element of `dtype`. Returns false for
 // dtypes whose elements have no C++ type here: strings and numbers of 8 bits or less that no
@@ -142,6 +145,15 @@ T HostileNumber(Random& random) {
   }
 }
 
+Shape CutDown(const Shape& shape) {
+  if (shape.num_elements() >= 0 && shape.num_elements() <= kMostElements) return shape;
+  Shape cut;
+  for (const int64_t dim : shape.dims()) {
+    cut.AddDim(cut.num_elements() > kMostElements / 2 ? 1 : std::min<int64_t>(dim, 2));
+  }
+  return cut;
+}
+
 }  // namespace
 
 std::string RandomString(Random& random, bool hostile) {
@@ -164,7 +176,7 @@ std::string RandomString(Random& random, bool hostile) {
 }
 
 Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const ElementChoice& choice) {
-  Tensor tensor = Tensor::Zeros(dtype, shape).value();
+  Tensor tensor = Tensor::Zeros(dtype, CutDown(shape)).value();
   const int64_t count = tensor.num_elements();
   if (dtype == DType::kString) {
     for (std::string& s : tensor.flat<std::string>()) s = RandomString(random, choice.hostile);
@@ -237,6 +249,28 @@ Shape RandomShape(Random& random, int max_rank) {
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t dim = RandomDim(random);
     shape.AddDim(shape.num_elements() * dim > 600 ? 1 : dim);
+  }
+  return shape;
+}
+
+int64_t ExtremeDim(Random& random) {
+  static const std::vector<int64_t> dims = {std::numeric_limits<int32_t>::max(),
+                                            int64_t{1} << 31,
+                                            int64_t{1} << 32,
+                                            int64_t{1} << 40,
+                                            int64_t{1} << 62,
+                                            std::numeric_limits<int64_t>::max()};
+  return random.Chance(0.5) ? 0 : random.Pick(dims);
+}
+
+Shape ExtremeShape(Random& random, int max_rank) {
+  Shape shape;
+  const int64_t rank = random.Between(1, max_rank), empty = random.Below(rank);
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t dim = i == empty           ? 0
+                        : random.Chance(0.5) ? RandomDim(random)
+                                             : ExtremeDim(random);
+    shape.AddDim(MultiplyWithoutOverflow(shape.num_elements(), dim) < 0 ? 1 : dim);
   }
   return shape;
 }

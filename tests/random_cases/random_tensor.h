@@ -19,7 +19,8 @@ struct ElementChoice {
   bool hostile = false;
 };
 
-// Requires a dtype other than resource and variant, and a shape of few elements.
+// Requires a dtype other than resource and variant. A shape of very many elements is cut down, of
+// the same rank.
 Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const ElementChoice& choice);
 
 // Returns the same numbers in another dtype, saturated. Strings, and numbers that become strings,
@@ -33,6 +34,12 @@ double ElementAsDouble(const Tensor& tensor, int64_t i);
 // Draws a shape of at most `max_rank` dimensions and a few hundred elements.
 Shape RandomShape(Random& random, int max_rank);
 int64_t RandomDim(Random& random);
+
+// Draws 0 as often as a size that no memory holds. A shape of such sizes has no elements, which
+// sends loops over its other dimensions, and products of them, far.
+int64_t ExtremeDim(Random& random);
+// Draws a shape of extreme sizes and no elements, of 1 to `max_rank` dimensions.
+Shape ExtremeShape(Random& random, int max_rank);
 
 std::string RandomString(Random& random, bool hostile);
 
