@@ -6,20 +6,15 @@
 TensorFlow runs the same SavedModel: XLA compiles its module for each shape. Turns and columns are
 those of `scripts/bench model`.
 """
-import argparse
 import os
-import pathlib
-import sys
 
 os.environ["KERAS_BACKEND"] = "jax"
 
+import exported_models
 import keras
-import model
 import numpy as np
-import programs
 import tensorflow as tf
 from keras import layers
-from model_process import ModelProcess
 
 
 def mlp():
@@ -80,38 +75,5 @@ def input_of(name, batch):
     return {"x": random.standard_normal(shape, dtype=np.float32)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=lambda text: [int(x) for x in text.split(",")],
-                        default=[1, 32])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of measuring, a contestant")
-    parser.add_argument("--runner", help="a model_runner that is built already")
-    parser.add_argument("--directory", type=pathlib.Path,
-                        default=model.make_models.default_directory() / "jax")
-    args = parser.parse_args()
-    runner = args.runner or programs.build(model.RUNNER) / model.RUNNER
-    tf.config.threading.set_intra_op_parallelism_threads(args.threads)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    programs.print_head("model", "batch", "threads", "Tessera", "TensorFlow", "ratio to it", "error")
-    errors = []
-    for name in MODELS:
-        export(name, args.directory)
-        tessera = ModelProcess(runner, args.directory / name / "1", args.threads)
-        tensorflow = model.Timed(model.TensorFlow(args.directory, name, args.threads))
-        for batch in args.batches:
-            result = model.compare({"Tessera": tessera, "TensorFlow": tensorflow},
-                                   input_of(name, batch), args.seconds)
-            ours, theirs = result["Tessera"], result["TensorFlow"]
-            programs.print_row(name, batch, args.threads, model.milliseconds(ours),
-                               model.milliseconds(theirs), model.ratio(ours, theirs),
-                               f"{ours[2]:.0e}")
-            errors.append(ours[2])
-        tessera.close()
-    if max(errors) > model.TOLERANCE:
-        sys.exit("jax_models: an output differs from TensorFlow's")
-
-
 if __name__ == "__main__":
-    main()
+    exported_models.main("jax", __doc__, MODELS, export, input_of, batches=[1, 32])
