@@ -77,9 +77,9 @@ REGISTER_OP("BlockLSTMGrad")
     .Input("cs_grad: T").Input("h_grad: T").Output("x_grad: T").Output("cs_prev_grad: T")
     .Output("h_prev_grad: T").Output("w_grad: T").Output("wci_grad: T").Output("wcf_grad: T")
     .Output("wco_grad: T").Output("b_grad: T").Attr("use_peephole: bool").Attr("T: {half, float}")
-    .ShapeFn(shape::Spec<"[], [t, b, i], [b, c], [b, c], [r, q], [c], [c], [c], [q], [t, b, c], [t, b, c], "
+    .ShapeFn(shape::Spec<"[], [t, b, i], [b, c], [b, c], [r, q], [x], [y], [z], [q], [t, b, c], [t, b, c], "
         "[t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c] -> "
-        "[t, b, i], [b, c], [b, c], [r, q], [c], [c], [c], [q]">);
+        "[t, b, i], [b, c], [b, c], [r, q], [x], [y], [z], [q]">);
 REGISTER_OP("BlockLSTMGradV2")
     .Input("seq_len_max: int64").Input("x: T").Input("cs_prev: T").Input("h_prev: T")
     .Input("w: T").Input("wci: T").Input("wcf: T").Input("wco: T").Input("b: T").Input("i: T")
@@ -87,9 +87,9 @@ REGISTER_OP("BlockLSTMGradV2")
     .Input("cs_grad: T").Input("h_grad: T").Output("x_grad: T").Output("cs_prev_grad: T")
     .Output("h_prev_grad: T").Output("w_grad: T").Output("wci_grad: T").Output("wcf_grad: T")
     .Output("wco_grad: T").Output("b_grad: T").Attr("use_peephole: bool").Attr("T: {half, float}")
-    .ShapeFn(shape::Spec<"[], [t, b, i], [b, c], [b, c], [r, q], [c], [c], [c], [q], [t, b, c], [t, b, c], "
+    .ShapeFn(shape::Spec<"[], [t, b, i], [b, c], [b, c], [r, q], [x], [y], [z], [q], [t, b, c], [t, b, c], "
         "[t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c], [t, b, c] -> "
-        "[t, b, i], [b, c], [b, c], [r, q], [c], [c], [c], [q]">);
+        "[t, b, i], [b, c], [b, c], [r, q], [x], [y], [z], [q]">);
 REGISTER_OP("BlockLSTMV2")
     .Input("seq_len_max: int64").Input("x: T").Input("cs_prev: T").Input("h_prev: T")
     .Input("w: T").Input("wci: T").Input("wcf: T").Input("wco: T").Input("b: T").Output("i: T")
@@ -369,8 +369,8 @@ REGISTER_OP("LSTMBlockCellGrad")
     .Input("o: T").Input("ci: T").Input("co: T").Input("cs_grad: T").Input("h_grad: T")
     .Output("cs_prev_grad: T").Output("dicfo: T").Output("wci_grad: T").Output("wcf_grad: T")
     .Output("wco_grad: T").Attr("use_peephole: bool").Attr("T: {half, float}")
-    .ShapeFn(shape::Spec<"[b, ?], [b, c], [b, c], [?, q], [c], [c], [c], [q], [b, c], [b, c], [b, c], [b, "
-        "c], [b, c], [b, c], [b, c], [b, c] -> [b, c], [b, q], [c], [c], [c]">);
+    .ShapeFn(shape::Spec<"[b, ?], [b, c], [b, c], [?, q], [x], [y], [z], [q], [b, c], [b, c], [b, c], [b, "
+        "c], [b, c], [b, c], [b, c], [b, c] -> [b, c], [b, q], [x], [y], [z]">);
 REGISTER_OP("LeakyRelu")
     .Input("features: T").Output("activations: T").Attr("alpha: float = 0.200000003")
     .Attr("T: {half, bfloat16, float, double} = float").ShapeFn(shape::SameAsFirstInput);

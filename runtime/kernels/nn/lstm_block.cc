@@ -27,6 +27,7 @@ class LstmKernel : public OpKernel {
  protected:
   LstmKernel(const KernelBuild& build, bool is_sequence)
       : first_(is_sequence ? 1 : 0),
+        is_forward_sequence_(is_sequence && !absl::StrContains(build.op().name, "Grad")),
         peephole_(build.attr<bool>("use_peephole")),
         positions_(absl::EndsWith(build.op().name, "V2") ? kIfco : kIcfo) {
     if (build.has_attr("forget_bias")) forget_bias_ = build.attr<float>("forget_bias");
@@ -60,8 +61,9 @@ class LstmKernel : public OpKernel {
     for (int i = 1; i < 8; ++i) {
       const bool is_peephole = i >= 4 && i <= 6;
       const Shape& shape = ctx.input(first_ + i).shape();
-      // Peephole weights that are not used may have any length.
-      const bool fits = is_peephole && !peephole_ ? shape.rank() == 1 : shape == expected[i];
+      // Peephole weights that are not used may have any length, but for a whole sequence.
+      const bool is_free = is_peephole && !peephole_ && !is_forward_sequence_;
+      const bool fits = is_free ? shape.rank() == 1 : shape == expected[i];
       if (!fits) {
         return absl::InvalidArgumentError(absl::StrCat(
             kNames[i], " must have shape ", expected[i].ToString(), ", has ", shape.ToString()));
@@ -110,6 +112,7 @@ class LstmKernel : public OpKernel {
   }
 
   const int first_;  // the position of x
+  const bool is_forward_sequence_;
   const bool peephole_;
   const LstmGatePositions positions_;
   float forget_bias_ = 0, cell_clip_ = 0;
@@ -260,8 +263,9 @@ class LstmBackwardKernel : public LstmKernel {
                                     const LstmStates& states, const Tensor& d_sums) const {
     Tensor gradients[3];
     for (int i = 0; i < 3; ++i) {
-      ASSIGN_OR_RETURN(gradients[i], FloatOutput(ctx, first + i, {s.cells}));
-      std::fill_n(gradients[i].data<float>(), s.cells, 0.0f);
+      const Shape& shape = ctx.input(first_ + 4 + i).shape();
+      ASSIGN_OR_RETURN(gradients[i], FloatOutput(ctx, first + i, shape));
+      std::fill_n(gradients[i].data<float>(), shape.num_elements(), 0.0f);
     }
     const int64_t rows = steps * s.batch, matrix = s.batch * s.cells;
     if (peephole_ && rows > 0) {
