@@ -73,10 +73,14 @@ class LoopFusion {
         (cell_.units >= 0 && cell_.units != shape.dim(0))) {
       return false;
     }
+    if (loop_.window.has_value() && loop_.output >= 0 &&
+        loop_.window->written_columns != shape.dim(0)) {
+      return false;
+    }
     columns_ = shape.dim(1);
     const bool has_kernel = cell_.input.weights.node != nullptr;
     std::vector<Endpoint> kernel, bias, recurrent_bias;
-    Endpoint x = loop_.sequence;
+    ASSIGN_OR_RETURN(Endpoint x, Sequence());
     if (has_kernel) {
       ASSIGN_OR_RETURN(const Endpoint weights, Hoist(cell_.input.weights));
       if (InferredShape(weights).rank() != 2) return false;
@@ -95,9 +99,11 @@ class LoopFusion {
     for (const int state : cell_.states) states.push_back(node_->input(state));
     ASSIGN_OR_RETURN(const std::vector<Endpoint> limits, LimitsOf(&graph_, loop_));
     Endpoint size = loop_.size;
-    if (loop_.output < 0) {
-      ASSIGN_OR_RETURN(size.node, AddConstant(&graph_, node_->name() + "/size",
-                                              Tensor::Scalar<int32_t>(0), node_->device()));
+    if (loop_.output < 0 || loop_.window.has_value()) {
+      const Tensor number =
+          loop_.output < 0 ? Tensor::Scalar<int32_t>(0) : loop_.limits[0].constant;
+      ASSIGN_OR_RETURN(size.node,
+                       AddConstant(&graph_, node_->name() + "/size", number, node_->device()));
     }
 
     AttrMap attrs = cell_.attrs;
@@ -126,6 +132,40 @@ class LoopFusion {
     return HoistInvariant(&graph_, loop_, value);
   }
 
+  // The input of all steps: of a tensor, what the loop reads of it.
+  absl::StatusOr<Endpoint> Sequence() {
+    if (!loop_.window.has_value()) return loop_.sequence;
+    const auto ints = [&](std::vector<int32_t> values) -> absl::StatusOr<Endpoint> {
+      ASSIGN_OR_RETURN(Node * constant,
+                       AddConstant(&graph_, node_->name() + "/window",
+                                   Tensor::Vector<int32_t>(values), node_->device()));
+      return Endpoint{constant, 0};
+    };
+    const int32_t steps = loop_.limits[0].constant.flat<int32_t>()[0];
+    const SequenceLoop::Window& window = *loop_.window;
+    ASSIGN_OR_RETURN(const Endpoint one, ints({1}));
+    Endpoint rows;
+    if (window.rows.is_number()) {
+      ASSIGN_OR_RETURN(rows, ints({static_cast<int32_t>(window.rows.number)}));
+    } else {
+      ASSIGN_OR_RETURN(const Endpoint number, Hoist(window.rows.base));
+      ASSIGN_OR_RETURN(rows.node, Add("Reshape", {{"T", DType::kInt32}, {"Tshape", DType::kInt32}},
+                                      {number, one}));
+    }
+    ASSIGN_OR_RETURN(const Endpoint first, ints({steps}));
+    ASSIGN_OR_RETURN(const Endpoint last, ints({static_cast<int32_t>(window.columns)}));
+    ASSIGN_OR_RETURN(Node * axis, AddConstant(&graph_, node_->name() + "/axis",
+                                              Tensor::Scalar<int32_t>(0), node_->device()));
+    ASSIGN_OR_RETURN(
+        Node * size,
+        Add("ConcatV2", {{"N", int64_t{3}}, {"T", DType::kInt32}, {"Tidx", DType::kInt32}},
+            {first, rows, last, {axis, 0}}));
+    ASSIGN_OR_RETURN(const Endpoint begin, ints({0, 0, 0}));
+    ASSIGN_OR_RETURN(Node * slice, Add("Slice", {{"T", DType::kFloat}, {"Index", DType::kInt32}},
+                                       {loop_.sequence, begin, {size, 0}}));
+    return Endpoint{slice, 0};
+  }
+
   absl::StatusOr<Node*> Add(const std::string& op, AttrMap attrs,
                             const std::vector<Endpoint>& inputs) {
     return graph_.AddNode(graph_.UniqueName(absl::StrCat(node_->name(), "/", op)), op,
@@ -138,7 +178,11 @@ class LoopFusion {
                                    std::vector<Endpoint>* sum) {
     for (const Endpoint& bias : biases) {
       ASSIGN_OR_RETURN(Endpoint hoisted, Hoist(bias));
-      const PartialShape shape = InferredShape(hoisted);
+      PartialShape shape = InferredShape(hoisted);
+      if (hoisted.node->IsOp("BroadcastTo") && shape.rank() == 2 && shape.dim(0) == 1) {
+        hoisted = hoisted.node->input(0);
+        shape = InferredShape(hoisted);
+      }
       if (shape.rank() != 1 || shape.dim(0) != columns_) return false;
       if (!sum->empty()) {
         ASSIGN_OR_RETURN(hoisted.node,
@@ -156,6 +200,10 @@ class LoopFusion {
     for (Node* before : node_->control_inputs()) graph_.AddControlEdge(before, fused);
     for (int i = 0; i < node_->num_outputs(); ++i) {
       if (node_->uses(i).empty()) continue;
+      if (i == loop_.output && loop_.window.has_value()) {
+        RETURN_IF_ERROR(graph_.ReplaceUses({node_, i}, {fused, 0}));
+        continue;
+      }
       if (i == loop_.output) {
         RETURN_IF_ERROR(ReplaceStacks(&graph_, *node_, i, {fused, 0}));
         continue;

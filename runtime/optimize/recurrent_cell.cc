@@ -5,6 +5,7 @@
 
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/factors.h"
+#include "runtime/optimize/scan_loop.h"
 
 namespace tessera {
 namespace {
@@ -72,11 +73,27 @@ std::optional<Columns> SlicedColumns(const Node& slice, int groups) {
   return columns;
 }
 
+// The same of a slice whose rows only the run knows.
+std::optional<Columns> ScannedColumns(const SequenceLoop& loop, const Node& slice, int groups) {
+  const std::optional<ColumnRange> range = SlicedColumnsOf(loop, slice);
+  if (!range.has_value()) return std::nullopt;
+  const int64_t width = range->end - range->begin;
+  if (range->begin < 0 || width <= 0 || range->begin % width != 0 ||
+      range->begin / width >= groups) {
+    return std::nullopt;
+  }
+  return Columns{
+      .matrix = SkipIdentities(slice.input(0)), .position = range->begin / width, .width = width};
+}
+
 // One of `groups` groups of columns of equal width.
-std::optional<Columns> AsColumns(const Endpoint& value, int groups) {
+std::optional<Columns> AsColumns(const SequenceLoop& loop, const Endpoint& value, int groups) {
   const Endpoint from = SkipIdentities(value);
   const Node& node = *from.node;
-  if (node.IsOp("StridedSlice")) return SlicedColumns(node, groups);
+  if (node.IsOp("StridedSlice")) {
+    return loop.window.has_value() ? ScannedColumns(loop, node, groups)
+                                   : SlicedColumns(node, groups);
+  }
   if (!node.IsOp("Split")) return std::nullopt;
   const auto axis = Ints(node.input(0));
   if (axis.size() != 1 || (axis[0] != 1 && axis[0] != -1) || node.num_outputs() != groups) {
@@ -86,12 +103,12 @@ std::optional<Columns> AsColumns(const Endpoint& value, int groups) {
 }
 
 // The groups of one matrix, each of them once. `units` gets the width that slices have.
-bool CollectColumns(absl::Span<const Endpoint> values, Endpoint* matrix,
+bool CollectColumns(const SequenceLoop& loop, absl::Span<const Endpoint> values, Endpoint* matrix,
                     std::vector<int64_t>* positions, int64_t* units) {
   const int groups = static_cast<int>(values.size());
   std::vector<bool> seen(groups);
   for (const Endpoint& value : values) {
-    const auto columns = AsColumns(value, groups);
+    const auto columns = AsColumns(loop, value, groups);
     if (!columns.has_value() || seen[columns->position]) return false;
     if (matrix->node != nullptr && !(*matrix == columns->matrix)) return false;
     if (columns->width >= 0 && *units >= 0 && columns->width != *units) return false;
@@ -168,11 +185,26 @@ std::optional<Endpoint> OperandOf(const Endpoint& value, absl::string_view op) {
   return SkipIdentities(node->input(0));
 }
 
+// The operand of the logistic function, which may be written out as 1 / (1 + exp(-x)).
+std::optional<Endpoint> SigmoidOperand(const Endpoint& value) {
+  if (const auto operand = OperandOf(value, "Sigmoid")) return operand;
+  const auto is_one = [](const Endpoint& x) { return ScalarConstant(x) == 1.0; };
+  const Node* const quotient = AsOp(value, {"RealDiv"});
+  if (quotient == nullptr || !is_one(SkipIdentities(quotient->input(0)))) return std::nullopt;
+  std::optional<Endpoint> operand;
+  InEitherOrder(AsSum(quotient->input(1)), [&](const Endpoint& one, const Endpoint& power) {
+    if (!is_one(one)) return false;
+    if (const auto negative = OperandOf(power, "Exp")) operand = OperandOf(*negative, "Neg");
+    return operand.has_value();
+  });
+  return operand;
+}
+
 // Matches sigmoid(x) * y for a given y.
 std::optional<Endpoint> GateTimes(const Endpoint& value, const Endpoint& y) {
   std::optional<Endpoint> gate;
   InEitherOrder(AsProduct(value), [&](const Endpoint& a, const Endpoint& b) {
-    if (!(b == y) || !OperandOf(a, "Sigmoid").has_value()) return false;
+    if (!(b == y) || !SigmoidOperand(a).has_value()) return false;
     gate = a;
     return true;
   });
@@ -188,7 +220,7 @@ std::optional<LstmCellPattern> LstmWithState(const SequenceLoop& loop, int h, in
         if (!gate.has_value()) return false;
         forget = *gate;
         return InEitherOrder(AsProduct(added), [&](const Endpoint& a, const Endpoint& b) {
-          if (!OperandOf(a, "Sigmoid").has_value() || !OperandOf(b, "Tanh").has_value()) {
+          if (!SigmoidOperand(a).has_value() || !OperandOf(b, "Tanh").has_value()) {
             return false;
           }
           input = a;
@@ -197,21 +229,22 @@ std::optional<LstmCellPattern> LstmWithState(const SequenceLoop& loop, int h, in
         });
       });
   if (!has_state) return std::nullopt;
-  const bool has_output = InEitherOrder(AsProduct(cell.new_h), [&](const Endpoint& gate,
-                                                                   const Endpoint& squashed) {
-    const auto state = OperandOf(squashed, "Tanh");
-    if (!OperandOf(gate, "Sigmoid").has_value() || !state.has_value() || !(*state == cell.new_c)) {
-      return false;
-    }
-    output = gate;
-    cell.tanh_c = squashed;
-    return true;
-  });
+  const bool has_output =
+      InEitherOrder(AsProduct(cell.new_h), [&](const Endpoint& gate, const Endpoint& squashed) {
+        const auto state = OperandOf(squashed, "Tanh");
+        if (!SigmoidOperand(gate).has_value() || !state.has_value() || !(*state == cell.new_c)) {
+          return false;
+        }
+        output = gate;
+        cell.tanh_c = squashed;
+        return true;
+      });
   if (!has_output) return std::nullopt;
   cell.activated = {input, forget, candidate, output};
   std::vector<Endpoint> columns;
   for (const Endpoint& gate : cell.activated) {
-    columns.push_back(SkipIdentities(gate.node->input(0)));
+    const bool is_candidate = gate == candidate;
+    columns.push_back(is_candidate ? *OperandOf(gate, "Tanh") : *SigmoidOperand(gate));
   }
   InEitherOrder(AsSum(columns[1]), [&](const Endpoint& sum, const Endpoint& constant) {
     const auto bias = ScalarConstant(constant);
@@ -223,7 +256,7 @@ std::optional<LstmCellPattern> LstmWithState(const SequenceLoop& loop, int h, in
   Endpoint sums;
   int64_t units = -1;
   GateSum recurrent;
-  if (!CollectColumns(columns, &sums, &cell.gates, &units) ||
+  if (!CollectColumns(loop, columns, &sums, &cell.gates, &units) ||
       !ReadSum(loop, sums, h, &cell.input, &recurrent)) {
     return std::nullopt;
   }
@@ -263,14 +296,14 @@ std::optional<GruCellPattern> AsGruCell(const SequenceLoop& loop) {
   if (!has_state) return std::nullopt;
 
   // Each gate is the sum of a column of the input's products and one of the output's.
-  const Node* const update_sum = AsSum(*OperandOf(update, "Sigmoid"));
+  const Node* const update_sum = AsSum(*SigmoidOperand(update));
   const Node* reset_sum = nullptr;
   Endpoint input_columns[3], recurrent_columns[3];
   const bool has_candidate =
       InEitherOrder(AsSum(candidate), [&](const Endpoint& from_input, const Endpoint& scaled) {
         return InEitherOrder(AsProduct(scaled), [&](const Endpoint& gate, const Endpoint& columns) {
-          const auto sum = OperandOf(gate, "Sigmoid");
-          if (!sum.has_value() || !AsColumns(columns, 3).has_value()) return false;
+          const auto sum = SigmoidOperand(gate);
+          if (!sum.has_value() || !AsColumns(loop, columns, 3).has_value()) return false;
           reset_sum = AsSum(*sum);
           input_columns[2] = from_input;
           recurrent_columns[2] = columns;
@@ -278,13 +311,13 @@ std::optional<GruCellPattern> AsGruCell(const SequenceLoop& loop) {
         });
       });
   if (!has_candidate || update_sum == nullptr) return std::nullopt;
-  const auto input_matrix = AsColumns(input_columns[2], 3);
+  const auto input_matrix = AsColumns(loop, input_columns[2], 3);
   if (!input_matrix.has_value()) return std::nullopt;
   const Node* const sums[2] = {update_sum, reset_sum};
   for (int i = 0; i < 2; ++i) {
     const bool is_sum =
         InEitherOrder(sums[i], [&](const Endpoint& from_input, const Endpoint& from_output) {
-          const auto columns = AsColumns(from_input, 3);
+          const auto columns = AsColumns(loop, from_input, 3);
           if (!columns.has_value() || !(columns->matrix == input_matrix->matrix)) return false;
           input_columns[i] = from_input;
           recurrent_columns[i] = from_output;
@@ -294,8 +327,8 @@ std::optional<GruCellPattern> AsGruCell(const SequenceLoop& loop) {
   }
   Endpoint inputs, recurrents;
   std::vector<int64_t> recurrent_gates;
-  if (!CollectColumns(input_columns, &inputs, &cell.gates, &cell.units) ||
-      !CollectColumns(recurrent_columns, &recurrents, &recurrent_gates, &cell.units) ||
+  if (!CollectColumns(loop, input_columns, &inputs, &cell.gates, &cell.units) ||
+      !CollectColumns(loop, recurrent_columns, &recurrents, &recurrent_gates, &cell.units) ||
       cell.gates != recurrent_gates || !ReadSum(loop, inputs, cell.h, &cell.input, nullptr) ||
       !ReadSum(loop, recurrents, cell.h, nullptr, &cell.recurrent)) {
     return std::nullopt;

@@ -7,6 +7,7 @@
 #include "runtime/graph/side_effects.h"
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/inline_functions.h"
+#include "runtime/optimize/scan_loop.h"
 
 namespace tessera {
 namespace {
@@ -173,16 +174,18 @@ std::optional<SequenceLoop> AsSequenceLoop(Node* node, const FunctionLibrary& li
   std::optional<LoopBody> body = AsLoopBody(*node, library);
   if (!body.has_value()) return std::nullopt;
   SequenceLoop loop{.node = node, .body = *std::move(body)};
-  if (!ReadCondition(loop, loop.body.condition.results[0]->input(0), 0, &loop.limits) ||
-      !ReadInput(&loop)) {
+  if (!ReadCondition(loop, loop.body.condition.results[0]->input(0), 0, &loop.limits)) {
+    return std::nullopt;
+  }
+  if (!ReadInput(&loop) && (loop.element.node != nullptr || !ReadScannedInput(&loop))) {
     return std::nullopt;
   }
   for (int i = 0; i < node->num_inputs(); ++i) {
-    if (loop.body.is_invariant[i] || loop.body.is_counter[i] || ReadOutput(i, &loop) ||
-        ReadAccumulator(i, &loop)) {
-      continue;
-    }
-    loop.states.push_back(i);
+    if (loop.body.is_invariant[i] || loop.body.is_counter[i]) continue;
+    const bool is_read = loop.window.has_value()
+                             ? ReadScannedOutput(i, &loop)
+                             : ReadOutput(i, &loop) || ReadAccumulator(i, &loop);
+    if (!is_read) loop.states.push_back(i);
   }
   return loop;
 }

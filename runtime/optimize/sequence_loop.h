@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/graph/function.h"
+#include "runtime/optimize/index_vector.h"
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
@@ -21,7 +22,8 @@ struct LoopBody {
 std::optional<LoopBody> AsLoopBody(const Node& node, const FunctionLibrary& library);
 
 // A loop that reads a matrix of its input in each step and writes at most one list of matrices,
-// besides lists to which it only adds.
+// besides lists to which it only adds. Instead of lists there may be tensors, as JAX's scan has
+// them (scan_loop.h).
 struct SequenceLoop {
   Node* node = nullptr;
   LoopBody body;
@@ -31,8 +33,16 @@ struct SequenceLoop {
 
   // The input of the loop: a tensor of the graph, and element `time` of it in the body.
   Endpoint sequence, element;
+  // The part of each matrix that a loop over a tensor reads, and the columns of those that it
+  // writes, if there are any. Rows are a number, or an invariant scalar of the body.
+  struct Window {
+    IndexItem rows;
+    int64_t columns = 0, written_columns = -1;
+  };
+  std::optional<Window> window;
   // The output of the loop: the loop variable, -1 if there is none; the value, in the body; the
-  // size of the list, in the graph; and whether each step writes to element 0.
+  // size of the list, in the graph; and whether each step writes to element 0. There is no size of
+  // a tensor, which has a matrix for each step.
   int output = -1;
   Endpoint written, size;
   bool last_only = false;
