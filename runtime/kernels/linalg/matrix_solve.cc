@@ -12,6 +12,7 @@
 #include "runtime/kernels/linalg/batch_pairs.h"
 #include "runtime/kernels/linalg/first_error.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
+#include "runtime/kernels/linalg/small_lu.h"
 #include "runtime/kernels/linalg/small_triangles.h"
 
 namespace tessera {
@@ -22,9 +23,10 @@ using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::R
 
 constexpr char kSingular[] = "the matrix is not invertible";
 
-template <typename C>
-bool IsSingular(const Eigen::PartialPivLU<Matrix<C>>& lu) {
-  return !(lu.matrixLU().diagonal().cwiseAbs().minCoeff() > 0.0);
+// Whether a pivot of the factors is 0.
+template <typename Factors>
+bool IsSingular(const Factors& lu) {
+  return !(lu.diagonal().cwiseAbs().minCoeff() > 0.0);
 }
 
 // The matrix, or its conjugate transpose.
@@ -49,7 +51,7 @@ class MatrixInverseKernel : public OpKernel {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
-          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
+          if (IsSingular(lu.matrixLU())) return error.Set(absl::InvalidArgumentError(kSingular));
           WriteMatrix<T, C>(lu.inverse(), i, y);
         }
       });
@@ -87,7 +89,7 @@ class MatrixSolveKernel : public OpKernel {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
-          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
+          if (IsSingular(lu.matrixLU())) return error.Set(absl::InvalidArgumentError(kSingular));
           WriteMatrix<T, C>(lu.solve(sides.Read<T, C>(right, i)), i, y);
         }
       });
@@ -230,21 +232,37 @@ class LuKernel : public OpKernel {
     FirstError error;
     RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
       ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
+        RowMajorMatrix<C> matrix(batch.rows, batch.rows);
+        std::vector<int64_t> order(batch.rows);
         for (int64_t i = begin; i < end; ++i) {
-          const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
-          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
-          WriteMatrix<T, C>(lu.matrixLU(), i, factors);
-          const auto& moved_to = lu.permutationP().indices();
+          const int64_t first = i * matrix.size();
+          std::transform(x.data<T>() + first, x.data<T>() + first + matrix.size(), matrix.data(),
+                         [](T element) { return static_cast<C>(element); });
+          Factor(&matrix, &order);
+          if (IsSingular(matrix)) return error.Set(absl::InvalidArgumentError(kSingular));
+          std::transform(matrix.data(), matrix.data() + matrix.size(), factors->data<T>() + first,
+                         [](C element) { return static_cast<T>(element); });
           VisitIndexType(p->dtype(), [&]<typename I>() {
-            for (int64_t r = 0; r < batch.rows; ++r) {
-              p->data<I>()[i * batch.rows + moved_to[r]] = static_cast<I>(r);
-            }
+            std::copy(order.begin(), order.end(), p->data<I>() + i * batch.rows);
           });
         }
       });
       return absl::OkStatus();
     }));
     return error.Get();
+  }
+
+ private:
+  template <typename C>
+  static void Factor(RowMajorMatrix<C>* matrix, std::vector<int64_t>* order) {
+    const int64_t n = matrix->rows();
+    if constexpr (std::is_floating_point_v<C>) {
+      if (n <= kMaxSmallLu) return SmallLu(n, matrix->data(), order->data());
+    }
+    const Eigen::PartialPivLU<Matrix<C>> lu(*matrix);
+    *matrix = lu.matrixLU();
+    const auto& moved_to = lu.permutationP().indices();
+    for (int64_t r = 0; r < n; ++r) (*order)[moved_to[r]] = r;
   }
 };
 REGISTER_KERNEL("Lu", kCpu, LuKernel);
