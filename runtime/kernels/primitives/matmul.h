@@ -51,13 +51,13 @@ class MatMul {
   using Function = std::unique_ptr<MatMul>(const KernelBuild& build, int b_input);
   virtual ~MatMul() = default;
 
-  // If the input is a constant matrix, derives from it what its products need, whatever their number
-  // of rows. OpKernel::Prepare() calls this in kernels that multiply by the unchanged input. Where
-  // the best form depends on the number of rows, as happens with fast numerics on most processors
-  // unless the product comes again in each step, the first run that needs a form derives that form.
-  // Errors: RESOURCE_EXHAUSTED.
+  // If the input is a constant matrix, derives from it what its products need, whatever their
+  // number of rows. OpKernel::Prepare() calls this in kernels that multiply by the unchanged input.
+  // Where the best form depends on the number of rows, as happens with fast numerics on most
+  // processors unless the product comes again in each step, the first run that needs a form derives
+  // that form. Errors: RESOURCE_EXHAUSTED.
   virtual absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) = 0;
-  // Likewise for kernels that multiply by the rows [first, end) of the input.
+  // Does the same for kernels that multiply by the rows [first, end) of the input.
   virtual absl::Status PrepareRows(const PrepareContext& /*context*/, int64_t /*first*/,
                                    int64_t /*end*/, WeightUse /*use*/) {
     return absl::OkStatus();

@@ -11,8 +11,8 @@ namespace tessera {
 // The value of a segment without rows.
 enum class EmptySegment { kZero, kOne, kLowest, kHighest };
 
-// Whether all rows of a segment follow one another, by the segments' numbers. CPUs add up sorted
-// rows of half and bfloat16 in another order, as TensorFlow does.
+// Tells whether all rows of a segment follow one another, by the segments' numbers. CPUs add up
+// sorted rows of half and bfloat16 in another order, as TensorFlow does.
 enum class SegmentOrder { kSorted, kAny };
 
 // One kind of reduction (kSum, kMean, kProd; kMax and kMin of real numbers) of rows of one numeric

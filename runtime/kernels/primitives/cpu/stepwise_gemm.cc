@@ -144,8 +144,8 @@ void StepwiseGemm::Run(int64_t begin, int64_t end) const {
 int64_t StepwiseDepth(int64_t rows, int64_t columns, int64_t depth) {
   // Products of less in each dimension are not cut.
   constexpr int64_t kSmall = 48;
-  // What is multiplied is to stay in a first-level cache of 32 KiB: in each step, the two vectors
-  // and four elements of the micro-kernel, besides its sums.
+  // The operands must stay in a first-level cache of 32 KiB: the two vectors and four elements that
+  // the micro-kernel reads in each step, besides its sums.
   constexpr int64_t kHalf = 2, kCache = 32 << 10, kUnroll = 8;
   constexpr int64_t kTile = kVectors * kLanes * kRows * kHalf;
   constexpr int64_t kStep = (kVectors * kLanes + kRows) * kHalf;
