@@ -27,13 +27,16 @@ def random(seed, *shape, dtype=np.float32):
 
 
 class GradientFile:
-    """Cases that share a graph."""
+    """Cases that share a graph. `producer` is the graph's version, for ops that newer ones may not
+    have."""
 
-    def __init__(self, name, control_flow_v2=False):
+    def __init__(self, name, control_flow_v2=False, producer=tf.version.GRAPH_DEF_VERSION):
         self._name = name
         self._v2 = control_flow_v2
         self._count = 0
         self._graph = tf.Graph()
+        with self._graph.as_default():
+            tf.import_graph_def(graph_pb2.GraphDef(versions={"producer": producer}))
         self._cases = []  # what _record() needs, by case
 
     def op(self, name, inputs, attrs=None, **options):
@@ -50,8 +53,9 @@ class GradientFile:
 
         self.raw(call, inputs, **options)
 
-    def raw(self, build, inputs, **options):
-        """The gradient of what build(*tensors) gives; numpy arrays become constants."""
+    def raw(self, build, inputs, oracle=None, **options):
+        """The gradient of what build(*tensors) gives; numpy arrays become constants. TensorFlow
+        differentiates oracle(*tensors) instead, where it cannot differentiate the op itself."""
         number = self._count
         self._count += 1
         if self._v2:
@@ -65,8 +69,9 @@ class GradientFile:
             variables = [v for v in tf.compat.v1.global_variables() if v not in before]
             ys = [y for y in tf.nest.flatten(ys) if y is not None and _is_float(y.dtype)]
             xs = [x for x in tensors if _is_float(x.dtype)] + variables
-            dys = [_incoming(self._graph, y, i, number) for i, y in enumerate(ys)]
-        self._cases.append((number, ys, dys, xs, variables, options))
+            differentiated = ys if oracle is None else tf.nest.flatten(oracle(*tensors))
+            dys = [_incoming(self._graph, y, i, number) for i, y in enumerate(differentiated)]
+        self._cases.append((number, ys, differentiated, dys, xs, variables, options))
 
     def write(self, directory):
         """Writes DIRECTORY/NAME.pb."""
@@ -84,16 +89,19 @@ class GradientFile:
 
     @staticmethod
     def _gradients(case):
-        number, ys, dys, xs, _, _ = case
+        number, _, differentiated, dys, xs, _, _ = case
         try:
-            gradients = tf.compat.v1.gradients(ys, xs, dys)
+            gradients = tf.compat.v1.gradients(differentiated, xs, dys)
         except Exception as error:
-            raise ValueError(f"case {number}, {ys}: {error}") from error
+            raise ValueError(f"case {number}, {differentiated}: {error}") from error
         return [tf.convert_to_tensor(g) if g is not None else None for g in gradients]
 
     @staticmethod
     def _record(forward, session, case, gradients):
-        number, ys, dys, xs, variables, options = case
+        number, ys, differentiated, dys, xs, variables, options = case
+        if differentiated is not ys:
+            for y, other in zip(session.run(ys), session.run(differentiated), strict=True):
+                np.testing.assert_allclose(y, other, rtol=1e-4, atol=1e-5)
         values = session.run([g for g in gradients if g is not None])
         node = forward.node.add(name=f"{number}/case", op="NoOp")
         values = iter(values)

@@ -91,8 +91,17 @@ REGISTER_GRADIENT("SparseMatrixMatMul", [](GradientOp& op) {
   }
 });
 
+// The elements of a CSR matrix where `pattern` has elements, zeros included.
+Expr Pruned(const Expr& matrix, const Expr& pattern, DType dtype) {
+  const std::vector<Expr> kept = Elements(pattern, dtype);
+  if (kept.empty()) return Expr();
+  const Expr dense = Call("CSRSparseMatrixToDense", {matrix}, {{"type", dtype}});
+  return Call("SparseTensorToCSRSparseMatrix",
+              {kept[0], Call("GatherNd", {dense, kept[0]}), kept[2]});
+}
+
 // The product C = a b of two CSR matrices, each in its form: its operands have the gradients
-// dC b^H and a^H dC, in the forms that undo theirs.
+// dC b^H and a^H dC, in the forms that undo theirs, where they have elements.
 REGISTER_GRADIENT("SparseMatrixSparseMatMul", [](GradientOp& op) {
   const DType type = op.attr<DType>("type");
   const auto formed = [&](const Expr& x, const Form& form) {
@@ -104,10 +113,12 @@ REGISTER_GRADIENT("SparseMatrixSparseMatMul", [](GradientOp& op) {
   };
   const Form form_a = FormOf(op, "a"), form_b = FormOf(op, "b");
   if (op.Wants(0)) {
-    op.Set(0, formed(product(op.dy(), formed(op.in(1), form_b), "adjoint_b"), form_a));
+    const Expr d = product(op.dy(), formed(op.in(1), form_b), "adjoint_b");
+    op.Set(0, Pruned(formed(d, form_a), op.in(0), type));
   }
   if (op.Wants(1)) {
-    op.Set(1, formed(product(formed(op.in(0), form_a), op.dy(), "adjoint_a"), form_b));
+    const Expr d = product(formed(op.in(0), form_a), op.dy(), "adjoint_a");
+    op.Set(1, Pruned(formed(d, form_b), op.in(1), type));
   }
 });
 

@@ -218,6 +218,14 @@ TEST_F(GradientsTest, OpWithoutGradientElsewhereIsNone) {
   EXPECT_THAT(GradientOf(2.0 * x, x), ElementsAre(2, 2));
 }
 
+TEST_F(GradientsTest, PreventGradientSaysWhy) {
+  const Expr x = Input({1, 2});
+  const Expr y = Call("PreventGradient", {x}, {{"message", std::string("not of this")}});
+  const auto gradients = AddGradients(&graph_, {y.endpoint()}, {x.endpoint()});
+  EXPECT_EQ(gradients.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(gradients.status().message()), HasSubstr("not of this"));
+}
+
 TEST_F(GradientsTest, IntegersAndStrangersAreRefused) {
   const Expr x = Input({1}), i = build_.Ints({1});
   EXPECT_EQ(AddGradients(&graph_, {i.endpoint()}, {x.endpoint()}).status().code(),

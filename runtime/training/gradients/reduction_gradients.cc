@@ -200,7 +200,20 @@ Expr ScatterLast(const Expr& x, const Expr& indices, const Expr& dy) {
 void TopKGradient(GradientOp& op) { op.Set(0, ScatterLast(op.in(0), op.out(1), op.dy(0))); }
 REGISTER_GRADIENT("TopK", TopKGradient);
 REGISTER_GRADIENT("TopKV2", TopKGradient);
-REGISTER_GRADIENT("ApproxTopK", TopKGradient);
+// Reduces any dimension, which is made the last one.
+REGISTER_GRADIENT("ApproxTopK", [](GradientOp& op) {
+  GraphBuilder& build = op.build();
+  const auto dimension = static_cast<int32_t>(op.attr<int64_t>("reduction_dimension"));
+  const Expr rank = Call("Rank", {op.in(0)}), one = build.Int(1);
+  const Expr reduced = dimension < 0 ? rank + build.Int(dimension) : build.Int(dimension);
+  const Expr before = Call("Range", {build.Int(0), reduced, one});
+  const Expr after = Call("Range", {reduced + one, rank, one});
+  const Expr to_last = Concat({{before, after, ExpandDims(reduced, 0)}}, 0);
+  const auto moved = [&](const Expr& x) { return Call("Transpose", {x, to_last}); };
+  const Expr dx = ScatterLast(moved(op.in(0)), moved(op.out(1)), moved(op.dy(0)));
+  const Expr shifted = Call("Range", {reduced, rank - one, one});
+  op.Set(0, Call("Transpose", {dx, Concat({{before, ExpandDims(rank - one, 0), shifted}}, 0)}));
+});
 REGISTER_GRADIENT("NthElement", [](GradientOp& op) {
   const Expr y = ExpandDims(op.out(), -1), dy = ExpandDims(op.dy(), -1);
   const Expr chosen = CastTo(Call("Equal", {y, op.in(0)}), dy.dtype());

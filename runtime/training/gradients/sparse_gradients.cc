@@ -143,19 +143,48 @@ REGISTER_GRADIENT("SparseSlice", [](GradientOp& op) {
          Call("ScatterNd", {Call("Where", {is_kept}), op.dy(1), ShapeOf(values, DType::kInt64)}));
 });
 
-// The elements of the dense operand, which is broadcast, at the indices of the sparse one.
-Expr DenseAt(GradientOp& op) {
-  const Expr dense_shape = ShapeOf(op.in(3), DType::kInt64);
-  // A lower rank counts as dimensions of size 1 in front.
-  const Expr missing = ExpandDims(Call("Size", {op.in(2)}) - Call("Size", {dense_shape}), 0);
-  const Expr ones = Call("Fill", {missing, op.build().Scalar(DType::kInt64, 1)});
-  const Expr full = Concat({{ones, dense_shape}}, 0);
-  const Expr factor = Call("FloorDiv", {op.in(2), full});
-  return GatherNd(Reshape(op.in(3), full), Call("FloorDiv", {op.in(0), factor}));
-}
-REGISTER_GRADIENT("SparseDenseCwiseMul", [](GradientOp& op) { op.Set(1, op.dy() * DenseAt(op)); });
-REGISTER_GRADIENT("SparseDenseCwiseDiv", [](GradientOp& op) { op.Set(1, op.dy() / DenseAt(op)); });
-REGISTER_GRADIENT("SparseDenseCwiseAdd", [](GradientOp& op) { op.Set(1, op.dy()); });
+// The dense operand of an op on a sparse tensor, to whose shape it is broadcast. A lower rank
+// counts as dimensions of size 1 in front.
+class DenseOperand {
+ public:
+  explicit DenseOperand(GradientOp& op)
+      : op_(op), shape_(ShapeOf(op.in(3), DType::kInt64)), full_(FullShape()) {
+    indices_ = Call("FloorDiv", {op.in(0), Call("FloorDiv", {op.in(2), full_})});
+  }
+
+  // Returns the elements that stand at the indices of the sparse tensor.
+  Expr Elements() const { return GatherNd(Reshape(op_.in(3), full_), indices_); }
+
+  // Sets the gradient of the operand, given that of Elements().
+  void SetGradient(const Expr& d_elements) {
+    op_.Set(3, Reshape(Call("ScatterNd", {indices_, d_elements, full_}), shape_));
+  }
+
+ private:
+  Expr FullShape() const {
+    const Expr missing = ExpandDims(Call("Size", {op_.in(2)}) - Call("Size", {shape_}), 0);
+    const Expr ones = Call("Fill", {missing, op_.build().Scalar(DType::kInt64, 1)});
+    return Concat({{ones, shape_}}, 0);
+  }
+
+  GradientOp& op_;
+  Expr shape_, full_, indices_;
+};
+REGISTER_GRADIENT("SparseDenseCwiseMul", [](GradientOp& op) {
+  DenseOperand dense(op);
+  op.Set(1, op.dy() * dense.Elements());
+  if (op.Wants(3)) dense.SetGradient(op.dy() * op.in(1));
+});
+REGISTER_GRADIENT("SparseDenseCwiseDiv", [](GradientOp& op) {
+  DenseOperand dense(op);
+  const Expr divisors = dense.Elements();
+  op.Set(1, op.dy() / divisors);
+  if (op.Wants(3)) dense.SetGradient(-(op.dy() * op.in(1) / Call("Square", {divisors})));
+});
+REGISTER_GRADIENT("SparseDenseCwiseAdd", [](GradientOp& op) {
+  op.Set(1, op.dy());
+  if (op.Wants(3)) DenseOperand(op).SetGradient(op.dy());
+});
 
 REGISTER_GRADIENT("SparseAdd", [](GradientOp& op) {
   const std::vector<Expr> d = CallAll("SparseAddGrad", {{op.dy(1), op.in(0), op.in(3), op.out(0)}});

@@ -1,0 +1,332 @@
+"""Gradients of ops that no recorded graph differentiates, as TensorFlow computes them:
+
+    TF_ENABLE_ONEDNN_OPTS=0 python -m conformance.rare_gradient_cases FOLDER
+
+writes the files, in the format of gradient_recording. tests/training/test_gradients_of_rare_ops.py
+compares them with those of AddGradients().
+"""
+
+import functools
+import sys
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.compiler.tf2xla.python import xla  # noqa: F401  registers gradients
+from tensorflow.python.debug.lib import debug_gradients
+from tensorflow.python.ops import composite_tensor_ops, control_flow_ops, gen_array_ops
+
+from conformance.gradient_recording import GradientFile, random
+
+raw = tf.raw_ops
+v1 = tf.compat.v1
+
+
+def _long(*values):
+    return np.array(values, np.int64)
+
+
+def _debugged(x):
+    """DebugGradientIdentity or DebugGradientRefIdentity, whose names may have no scope."""
+    with v1.name_scope(None):
+        return debug_gradients.GradientsDebugger().identify_gradient(x)
+
+
+def earlier_versions():
+    """Ops that only graphs of earlier versions may have."""
+    file = GradientFile("earlier_versions", producer=6)
+    positive = np.abs(random(5, 4)) + np.float32(0.2)
+    for scale in (False, True):
+        file.raw(
+            lambda x, mean, variance, beta, gamma, scale=scale: raw.BatchNormWithGlobalNormalization(
+                t=x, m=mean, v=variance, beta=beta, gamma=gamma, variance_epsilon=1e-3,
+                scale_after_normalization=scale),
+            [random(1, 2, 3, 2, 4), random(2, 4), positive, random(3, 4), random(4, 4)])
+    file.op("QuantizeAndDequantize", [random(1, 2, 3)],
+            {"signed_input": True, "num_bits": 4, "range_given": True, "input_min": -0.7,
+             "input_max": 0.7})
+    return file
+
+
+def pools():
+    """Gradients of the gradients of pools, and patches of volumes."""
+    file = GradientFile("pools")
+    image, volume = random(1, 2, 5, 6, 3), random(2, 2, 4, 5, 4, 2)
+    sizes = {"ksize": [1, 2, 3, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+
+    def twice(x, d, grad, pool, **options):
+        return grad(orig_input=x, orig_output=pool(input=x, **options), grad=d, **options)
+
+    for padding in ("SAME", "VALID"):
+        options = dict(sizes, padding=padding)
+        rows, columns = (3, 3) if padding == "SAME" else (2, 2)
+        d = random(3, 2, rows, columns, 3)
+        file.raw(lambda x, d, o=options: twice(x, d, raw.MaxPoolGradV2, raw.MaxPoolV2, **o),
+                 [image, d])
+        file.raw(lambda x, d, o=options: raw.MaxPoolGradGrad(
+            orig_input=x, orig_output=raw.MaxPool(input=x, **o), grad=d, **o),
+                 [image, random(4, *image.shape)])
+    volumes = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 1, 1], "padding": "VALID"}
+    file.raw(lambda x, d: raw.MaxPool3DGradGrad(
+        orig_input=x, orig_output=raw.MaxPool3D(input=x, **volumes), grad=d, **volumes),
+             [volume, random(5, *volume.shape)])
+    for padding, strides in (("SAME", [1, 1, 2, 1, 1]), ("VALID", [1, 2, 1, 2, 1])):
+        file.op("ExtractVolumePatches", [volume],
+                {"ksizes": [1, 2, 3, 1, 1], "strides": strides, "padding": padding})
+    return file
+
+
+def batch_norms():
+    """Gradients of the gradients of batch normalisation, of the first two versions."""
+    file = GradientFile("batch_norms")
+    x, scale = random(1, 2, 3, 2, 4), random(2, 4)
+    mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    for op in (raw.FusedBatchNormGrad, raw.FusedBatchNormGradV2):
+        for is_training in (True, False):
+
+            def grad(dy, x, scale, mean, variance, op=op, is_training=is_training):
+                return op(y_backprop=dy, x=x, scale=scale, reserve_space_1=mean,
+                          reserve_space_2=variance, epsilon=1e-3, is_training=is_training)[:3]
+
+            file.raw(lambda dy, x, scale, f=grad: f(dy, x, scale, mean, variance),
+                     [random(3, *x.shape), x, scale], rtol=1e-3, atol=1e-4)
+    return file
+
+
+def passing_on():
+    """What passes gradients on, with an effect of its own or none."""
+    file = GradientFile("passing_on")
+    x = random(1, 2, 3)
+    file.raw(lambda x: raw.CheckNumericsV2(tensor=x * x, message="m"), [x])
+    file.raw(lambda x: raw.Print(input=x * x, data=[x], message="value"), [x])
+
+    file.raw(lambda x: _debugged(x * x), [x])
+    for bits, axis in ((4, -1), (8, 1)):
+        shape = () if axis < 0 else (3,)
+        lowest, highest = np.full(shape, -0.9, np.float32), np.full(shape, 1.2, np.float32)
+        file.raw(
+            lambda x, low, high, bits=bits, axis=axis: raw.QuantizeAndDequantizeV4(
+                input=x, input_min=low, input_max=high, num_bits=bits, range_given=True, axis=axis),
+            [x, lowest, highest])
+    return file
+
+
+def references():
+    """References to variables, on their way through conditions and loops of TF1."""
+    file = GradientFile("references")
+    x = random(1, 2, 3)
+
+    def variable():
+        return v1.Variable(x, use_resource=False)._ref()
+
+    file.raw(lambda: tf.square(gen_array_ops.ref_identity(variable())), [])
+
+    file.raw(lambda: tf.square(_debugged(variable())), [])
+    for positive in (True, False):
+
+        def condition(positive=positive):
+            ref, sum_over = variable(), tf.reduce_sum(tf.constant(x))
+            pred = tf.equal(sum_over > -100, positive)
+            return v1.cond(pred, lambda: tf.sin(ref), lambda: ref * ref)
+
+        file.raw(condition, [])
+
+        def merged(positive=positive):
+            ref = variable()
+            pred = tf.equal(tf.reduce_sum(tf.constant(x)) > -100, positive)
+            off, on = control_flow_ops.ref_switch(ref, pred)
+            return tf.square(control_flow_ops.merge([off, on])[0])
+
+        file.raw(merged, [])
+
+    def loop(a):
+        ref = variable()
+        return v1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, tf.tanh(a * ref)), [0, a])[1]
+
+    file.raw(loop, [random(2, 2, 3)], rtol=1e-4)
+    return file
+
+
+def stateful_flow():
+    """If, Case and While with side effects in their functions."""
+    file = GradientFile("stateful_flow", control_flow_v2=True)
+    x, y = random(1, 3), random(2, 3)
+
+    def noted(value):
+        with tf.control_dependencies([tf.debugging.assert_all_finite(value, "finite")]):
+            return tf.identity(value)
+
+    def read():
+        return tf.Variable(random(5, 3), use_resource=True)
+
+    for branch in (0, 1, 7):
+        def case(x, y, branch=branch):
+            v = read()
+            return tf.switch_case(tf.constant(branch), [
+                lambda: noted(x * v), lambda: y * tf.exp(v), lambda: noted(x)])
+
+        file.raw(case, [x, y])
+    for pivot in (-100.0, 100.0):
+        def condition(x, y, pivot=pivot):
+            v = read()
+            return v1.cond(tf.reduce_sum(x) < pivot, lambda: noted(x * v), lambda: tf.sin(v) * y)
+
+        file.raw(condition, [x, y])
+
+    def loop(x, y):
+        v = read()
+        return v1.while_loop(
+            lambda i, _: i < 3, lambda i, a: (i + 1, noted(tf.tanh(a * v) + y)), [0, x])[1]
+
+    file.raw(loop, [x, y], rtol=1e-4)
+    return file
+
+
+def variants():
+    """Optionals, composite tensors in variants, CSR matrices, ragged and sparse tensors."""
+    file = GradientFile("variants")
+    x, y = random(1, 2, 3), random(2, 4)
+
+    def optional(x, y):
+        boxed = raw.OptionalFromValue(components=[x * x, y])
+        return raw.OptionalGetValue(optional=boxed, output_types=[tf.float32, tf.float32],
+                                    output_shapes=[[2, 3], [4]])
+
+    file.raw(optional, [x, y])
+
+    def composite(values):
+        sparse = tf.SparseTensor(_long([0, 1], [1, 0], [1, 2]), values * values, _long(2, 3))
+        encoded = composite_tensor_ops.composite_tensor_to_variants(sparse)
+        return composite_tensor_ops.composite_tensor_from_variant(
+            encoded, tf.SparseTensorSpec([2, 3], tf.float32)).values
+
+    file.raw(composite, [random(3, 3)])
+    file.raw(
+        lambda v: raw.RaggedTensorToSparse(
+            rt_nested_splits=[_long(0, 2, 2, 3), _long(0, 1, 3, 6)], rt_dense_values=v * v
+        ).sparse_values,
+        [random(4, 6)])
+
+    left = random(5, 3, 4) * (random(6, 3, 4) > 0)
+    right = random(7, 4, 2) * (random(8, 4, 2) > 0)
+
+    def csr(x):
+        return raw.DenseToCSRSparseMatrix(dense_input=x, indices=tf.where(tf.not_equal(x, 0)))
+
+    file.raw(lambda x: raw.CSRSparseMatrixToSparseTensor(
+        sparse_matrix=csr(x), type=tf.float32).values, [left])
+    file.raw(lambda x: raw.CSRSparseMatrixToDense(sparse_input=csr(x), type=tf.float32), [left])
+    for transpose_a, transpose_b in ((False, False), (True, False), (False, True), (True, True)):
+        def product(a, b, ta=transpose_a, tb=transpose_b):
+            c = raw.SparseMatrixSparseMatMul(a=csr(a), b=csr(b), type=tf.float32, transpose_a=ta,
+                                             transpose_b=tb)
+            return raw.CSRSparseMatrixToDense(sparse_input=c, type=tf.float32)
+
+        file.raw(product, [left.T.copy() if transpose_a else left,
+                           right.T.copy() if transpose_b else right])
+    return file
+
+
+def sparse_and_dense():
+    """Sparse tensors with dense ones, which are broadcast."""
+    file = GradientFile("sparse_and_dense")
+    where, values = _long([0, 0], [0, 2], [1, 2]), random(1, 3)
+    for dense in (random(2, 2, 3), random(3, 3), random(4, 2, 1), random(5, 1, 1)):
+        def call(op, x, y):
+            return op(sp_indices=where, sp_values=x, sp_shape=_long(2, 3), dense=y)
+
+        for op in (raw.SparseDenseCwiseMul, raw.SparseDenseCwiseDiv):
+            file.raw(lambda x, y, op=op: call(op, x, y), [values, dense])
+        # TensorFlow has no gradient of sums.
+        file.raw(lambda x, y: call(raw.SparseDenseCwiseAdd, x, y), [values, dense],
+                 oracle=lambda x, y: x + tf.gather_nd(tf.broadcast_to(y, [2, 3]), where))
+    return file
+
+
+def recurrent():
+    """BlockLSTMV2: TensorFlow gives it the gradient of BlockLSTM, whose gates stand in another
+    order, so that the oracle is the same recurrence in basic ops."""
+    file = GradientFile("recurrent")
+    cells, inputs, batch, steps = 3, 2, 2, 4
+
+    def block(use_peephole, x, cs, h, w, wci, wcf, wco, b):
+        out = raw.BlockLSTMV2(seq_len_max=np.int64(steps), x=x, cs_prev=cs, h_prev=h, w=w, wci=wci,
+                              wcf=wcf, wco=wco, b=b, cell_clip=0, use_peephole=use_peephole)
+        return [out.cs, out.h]
+
+    def basic(use_peephole, x, cs, h, w, wci, wcf, wco, b):
+        states, results = [], []
+        for step in range(steps):
+            i, f, g, o = tf.split(tf.concat([x[step], h], 1) @ w + b, 4, axis=1)
+            if use_peephole:
+                i, f = i + wci * cs, f + wcf * cs
+            cs = tf.sigmoid(f) * cs + tf.sigmoid(i) * tf.tanh(g)
+            h = tf.sigmoid(o + wco * cs if use_peephole else o) * tf.tanh(cs)
+            states.append(cs)
+            results.append(h)
+        return [tf.stack(states), tf.stack(results)]
+
+    weights = [random(4, inputs + cells, 4 * cells), *(random(i, cells) for i in (5, 6, 7))]
+    given = [random(9, steps, batch, inputs), random(2, batch, cells), random(3, batch, cells),
+             *weights, random(8, 4 * cells)]
+    for peephole in (False, True):
+        file.raw(functools.partial(block, peephole), given,
+                 oracle=functools.partial(basic, peephole), rtol=1e-3, atol=1e-4)
+    return file
+
+
+def arrays_and_lists():
+    """Accesses of TensorArrays and TensorLists that follow on others."""
+    file = GradientFile("arrays_and_lists")
+    x, y = random(1, 2), random(2, 3, 2)
+
+    def array():
+        return tf.TensorArray(tf.float32, 4, element_shape=[2], clear_after_read=False)
+
+    def scattered(x, y):
+        filled = array().write(2, x * x).scatter([0, 3, 1], y)
+        return [filled.gather([2, 0]), filled.read(3)]
+
+    def item(x, y):
+        filled = raw.TensorListSetItem(
+            input_handle=raw.TensorListFromTensor(tensor=y, element_shape=[2]), index=1, item=x * x)
+        return [raw.TensorListGetItem(input_handle=filled, index=i, element_shape=[2],
+                                      element_dtype=tf.float32) for i in (1, 0, 1)]
+
+    for build in (scattered, item):
+        file.raw(build, [x, y])
+    return file
+
+
+def compiled():
+    """Ops that TensorFlow compiles alone."""
+    file = GradientFile("compiled")
+
+    @tf.function(jit_compile=True)
+    def einsum(a, b):
+        return gen_xla_ops.xla_einsum(a=a, b=b, equation="ij,jk->ik")
+
+    file.raw(lambda a, b: einsum(a, b), [random(1, 2, 3), random(2, 3, 4)])
+
+    @tf.function(jit_compile=True)
+    def sharded(a):
+        return gen_xla_ops.xla_sharding(input=a * a, sharding="")
+
+    file.raw(lambda a: sharded(a), [random(1, 2, 3)])
+
+    for largest in (True, False):
+        @tf.function(jit_compile=True)
+        def nearest(a, largest=largest):
+            return raw.ApproxTopK(input=a, k=3, reduction_dimension=1, is_max_k=largest)[0]
+
+        file.raw(lambda a, f=nearest: f(a), [random(1, 2, 7, 3)])
+    return file
+
+
+FILES = (earlier_versions, pools, batch_norms, passing_on, references, stateful_flow, variants,
+         sparse_and_dense, recurrent, arrays_and_lists, compiled)
+
+
+if __name__ == "__main__":
+    for make in FILES:
+        make().write(sys.argv[1])
