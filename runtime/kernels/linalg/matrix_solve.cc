@@ -1,10 +1,9 @@
 // Linear systems: MatrixSolve, MatrixTriangularSolve, MatrixInverse, MatrixDeterminant,
-// LogMatrixDeterminant, Lu, Cholesky.
+// LogMatrixDeterminant, Cholesky.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "Eigen/Cholesky"
 #include "Eigen/LU"
@@ -12,7 +11,7 @@
 #include "runtime/kernels/linalg/batch_pairs.h"
 #include "runtime/kernels/linalg/first_error.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
-#include "runtime/kernels/linalg/small_lu.h"
+#include "runtime/kernels/linalg/singular.h"
 #include "runtime/kernels/linalg/small_triangles.h"
 
 namespace tessera {
@@ -20,14 +19,6 @@ namespace {
 
 template <typename T>
 using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-constexpr char kSingular[] = "the matrix is not invertible";
-
-// Whether a pivot of the factors is 0.
-template <typename Factors>
-bool IsSingular(const Factors& lu) {
-  return !(lu.diagonal().cwiseAbs().minCoeff() > 0.0);
-}
 
 // The matrix, or its conjugate transpose.
 template <typename C>
@@ -51,7 +42,7 @@ class MatrixInverseKernel : public OpKernel {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
-          if (IsSingular(lu.matrixLU())) return error.Set(absl::InvalidArgumentError(kSingular));
+          if (IsSingular(lu.matrixLU())) return error.Set(SingularError());
           WriteMatrix<T, C>(lu.inverse(), i, y);
         }
       });
@@ -89,7 +80,7 @@ class MatrixSolveKernel : public OpKernel {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
-          if (IsSingular(lu.matrixLU())) return error.Set(absl::InvalidArgumentError(kSingular));
+          if (IsSingular(lu.matrixLU())) return error.Set(SingularError());
           WriteMatrix<T, C>(lu.solve(sides.Read<T, C>(right, i)), i, y);
         }
       });
@@ -105,7 +96,7 @@ REGISTER_KERNEL("MatrixSolve", kCpu, MatrixSolveKernel);
 REGISTER_KERNEL("BatchMatrixSolve", kCpu, MatrixSolveKernel);
 
 // The batches of matrices and right-hand sides broadcast together.
-// Errors: INVALID_ARGUMENT for other shapes, or a 0 on a diagonal.
+// A 0 on a diagonal gives infinities and NaNs. Errors: INVALID_ARGUMENT for other shapes.
 class TriangularSolveKernel : public OpKernel {
  public:
   explicit TriangularSolveKernel(const KernelBuild& build)
@@ -121,9 +112,8 @@ class TriangularSolveKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
     const BatchPairs pairs(x, right, shape);
-    FirstError error;
     // In the precision of the matrices, and where they lie: a triangle needs no pivots.
-    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
       const double cost = 1 + 0.5 * static_cast<double>(batch.rows * batch.rows * sides.columns);
       ctx.ParallelFor(pairs.matrix.size(), cost, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -132,9 +122,6 @@ class TriangularSolveKernel : public OpKernel {
           Eigen::Map<RowMajorMatrix<T>> side(y->data<T>() + i * sides.rows * sides.columns,
                                              sides.rows, sides.columns);
           std::copy_n(right.data<T>() + pairs.side[i] * side.size(), side.size(), side.data());
-          if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
-            return error.Set(absl::InvalidArgumentError(kSingular));
-          }
           if constexpr (std::is_floating_point_v<T>) {
             if (batch.rows <= kMaxSmallTriangle) {
               SolveSmallTriangle<T>(
@@ -147,8 +134,7 @@ class TriangularSolveKernel : public OpKernel {
         }
       });
       return absl::OkStatus();
-    }));
-    return error.Get();
+    });
   }
 
  private:
@@ -215,57 +201,6 @@ class DeterminantKernel : public OpKernel {
 REGISTER_KERNEL("MatrixDeterminant", kCpu, DeterminantKernel<false>);
 REGISTER_KERNEL("BatchMatrixDeterminant", kCpu, DeterminantKernel<false>);
 REGISTER_KERNEL("LogMatrixDeterminant", kCpu, DeterminantKernel<true>);
-
-// Outputs: lower and upper factors in one matrix, and which row of the input each of its rows is.
-// Errors: INVALID_ARGUMENT for matrices that are not square, or singular.
-class LuKernel : public OpKernel {
- public:
-  explicit LuKernel(const KernelBuild&) {}
-
-  absl::Status Compute(KernelContext& ctx) override {
-    const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
-    ASSIGN_OR_RETURN(const Shape p_shape, MatrixBatch::ShapeOf(x, {batch.rows}));
-    ASSIGN_OR_RETURN(Tensor * factors, ctx.AllocateOutput(0, x.shape()));
-    ASSIGN_OR_RETURN(Tensor * p, ctx.AllocateOutput(1, p_shape));
-    if (p->num_elements() == 0) return absl::OkStatus();
-    FirstError error;
-    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
-      ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
-        RowMajorMatrix<C> matrix(batch.rows, batch.rows);
-        std::vector<int64_t> order(batch.rows);
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i * matrix.size();
-          std::transform(x.data<T>() + first, x.data<T>() + first + matrix.size(), matrix.data(),
-                         [](T element) { return static_cast<C>(element); });
-          Factor(&matrix, &order);
-          if (IsSingular(matrix)) return error.Set(absl::InvalidArgumentError(kSingular));
-          std::transform(matrix.data(), matrix.data() + matrix.size(), factors->data<T>() + first,
-                         [](C element) { return static_cast<T>(element); });
-          VisitIndexType(p->dtype(), [&]<typename I>() {
-            std::copy(order.begin(), order.end(), p->data<I>() + i * batch.rows);
-          });
-        }
-      });
-      return absl::OkStatus();
-    }));
-    return error.Get();
-  }
-
- private:
-  template <typename C>
-  static void Factor(RowMajorMatrix<C>* matrix, std::vector<int64_t>* order) {
-    const int64_t n = matrix->rows();
-    if constexpr (std::is_floating_point_v<C>) {
-      if (n <= kMaxSmallLu) return SmallLu(n, matrix->data(), order->data());
-    }
-    const Eigen::PartialPivLU<Matrix<C>> lu(*matrix);
-    *matrix = lu.matrixLU();
-    const auto& moved_to = lu.permutationP().indices();
-    for (int64_t r = 0; r < n; ++r) (*order)[moved_to[r]] = r;
-  }
-};
-REGISTER_KERNEL("Lu", kCpu, LuKernel);
 
 // Only the lower triangles are read. The factor of a matrix that is not positive definite is a
 // lower triangle of NaN. Errors: INVALID_ARGUMENT for matrices that are not square.
