@@ -1,6 +1,7 @@
 // What TensorFlow takes and refuses where tensors are empty, ranks are not the usual ones, or
 // attributes have no use.
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -280,6 +281,16 @@ TEST(UnusualArgumentsTest, PartitionsOfNoRowsMayLeaveValuesOver) {
   EXPECT_EQ(empty->shape(), (Shape{0, 0, 1}));
   EXPECT_TRUE(dense(Tensor::Vector<int32_t>({0, 1})).ok());
   EXPECT_EQ(dense(Tensor::Vector<int32_t>({0, 2})).status().code(), kInvalid);
+}
+
+TEST(UnusualArgumentsTest, TrianglesAreDividedByZerosOnTheirDiagonals) {
+  const auto solved =
+      RunOp("MatrixTriangularSolve",
+            {Tensor::Of<float>({2, 2}, {2, 1, 1, 0}), Tensor::Of<float>({2, 2}, {1, 2, 3, 4})},
+            {{"lower", true}, {"adjoint", false}});
+  ASSERT_TRUE(solved.ok()) << solved.status();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(solved->flat<float>(), ElementsAre(0.5f, 1, kInf, kInf));
 }
 
 }  // namespace
