@@ -1,14 +1,13 @@
-// LSTMs in the form that JAX's scan has after its translation: loops over
-// slices of a tensor.
+// LSTMs in the form that JAX's scan has after its translation: loops over slices of a tensor.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
 #include "runtime/optimize/fuse_recurrence.h"
 #include "runtime/optimize/testing/pass_test_graph.h"
-#include "gtest/gtest.h"
 
 namespace tessera {
 namespace {
@@ -19,14 +18,14 @@ const FuseRecurrencePass kFuse;
 
 // How a loop differs from that of an LSTM.
 struct Form {
-  std::string step = "time";      // of the input
-  std::string written = "time";   // the step of the output
-  std::string last_column = "k8"; // of the output gate
+  std::string step = "time";       // of the input
+  std::string written = "time";    // the step of the output
+  std::string last_column = "k8";  // of the output gate
   int steps = kTime;
 };
 
 // Loop variables: time, input, output, recurrent, kernel, bias, h, c, rows.
-std::string FunctionsOf(const Form &form) {
+std::string FunctionsOf(const Form& form) {
   return absl::StrReplaceAll(R"(
     def cond(time: int32, xs: float, ys: float, u: float, w: float, b: float, h: float, c: float,
              rows: int32) -> (more: bool):
@@ -104,7 +103,8 @@ std::string FunctionsOf(const Form &form) {
       box = ConcatV2(k1:output:0, rows1d:output:0, k2:output:0, axis:output:0) {N: 3, T: int32}
       matrix = BroadcastTo(hidden:z:0, box:output:0) {T: float}
       place = Pack($WRITTEN, zero:output:0, zero:output:0) {N: 3, T: int32}
-      written = XlaDynamicUpdateSlice(ys, matrix:output:0, place:output:0) {T: float, Tindices: int32}
+      written = XlaDynamicUpdateSlice(ys, matrix:output:0, place:output:0)
+          {T: float, Tindices: int32}
       later = AddV2(time, one:output:0) {T: int32}
     return (next = later:z:0, xs1 = xs, ys1 = written:output:0, u1 = u, w1 = w, b1 = b,
             h1 = hidden:z:0, c1 = cell:z:0, rows1 = rows)
@@ -115,46 +115,39 @@ std::string FunctionsOf(const Form &form) {
                               {"$LAST", form.last_column}});
 }
 
-// A graph with one loop, whose results are all outputs and the last states. The
-// outputs lie in a tensor with room for `capacity` steps.
+// A graph with one loop, whose results are all outputs and the last states. The outputs lie in a
+// tensor with room for `capacity` steps.
 struct ScanGraph {
-  explicit ScanGraph(const Form &form, int capacity = kTime)
-      : g(FunctionsOf(form)) {
+  explicit ScanGraph(const Form& form, int capacity = kTime) : g(FunctionsOf(form)) {
     const auto ints = [&](std::vector<int32_t> values) {
       return g.Const(Tensor::Vector<int32_t>(values));
     };
-    const Endpoint x = g.Arg(DType::kFloat), h = g.Arg(DType::kFloat),
-                   c = g.Arg(DType::kFloat);
+    const Endpoint x = g.Arg(DType::kFloat), h = g.Arg(DType::kFloat), c = g.Arg(DType::kFloat);
     const Endpoint shape = g.Op("Shape", {x}, {{"out_type", DType::kInt32}});
-    const Endpoint rows =
-        g.Op("StridedSlice", {shape, ints({1}), ints({2}), ints({1})},
-             {{"shrink_axis_mask", 1}, {"Index", DType::kInt32}});
+    const Endpoint rows = g.Op("StridedSlice", {shape, ints({1}), ints({2}), ints({1})},
+                               {{"shrink_axis_mask", 1}, {"Index", DType::kInt32}});
     const Endpoint rows1d = g.Op("Reshape", {rows, ints({1})});
     const Endpoint axis = g.Const(Tensor::Scalar<int32_t>(0));
     const Endpoint size =
-        g.Op("ConcatV2", {ints({capacity}), rows1d, ints({kUnits}), axis},
-             {{"N", 3}});
-    const Endpoint zeros =
-        g.Op("BroadcastTo", {g.Const(Tensor::Scalar<float>(0)), size});
+        g.Op("ConcatV2", {ints({capacity}), rows1d, ints({kUnits}), axis}, {{"N", 3}});
+    const Endpoint zeros = g.Op("BroadcastTo", {g.Const(Tensor::Scalar<float>(0)), size});
     loop = g.OpNode(
         "StatelessWhile",
-        {g.Const(Tensor::Scalar<int32_t>(0)), x, zeros,
-         g.Const(Ramp({kUnits, 4 * kUnits}, 0.07f)),
-         g.Const(Ramp({kInputs, 4 * kUnits}, -0.03f)),
-         g.Const(Ramp({4 * kUnits}, 0.1f)), h, c, rows},
-        {{"T", std::vector<DType>{DType::kInt32, DType::kFloat, DType::kFloat,
-                                  DType::kFloat, DType::kFloat, DType::kFloat,
-                                  DType::kFloat, DType::kFloat, DType::kInt32}},
+        {g.Const(Tensor::Scalar<int32_t>(0)), x, zeros, g.Const(Ramp({kUnits, 4 * kUnits}, 0.07f)),
+         g.Const(Ramp({kInputs, 4 * kUnits}, -0.03f)), g.Const(Ramp({4 * kUnits}, 0.1f)), h, c,
+         rows},
+        {{"T", std::vector<DType>{DType::kInt32, DType::kFloat, DType::kFloat, DType::kFloat,
+                                  DType::kFloat, DType::kFloat, DType::kFloat, DType::kFloat,
+                                  DType::kInt32}},
          {"cond", FunctionRef{.name = "cond", .attrs = {}}},
          {"body", FunctionRef{.name = "body", .attrs = {}}}});
-    for (const int i : {2, 6, 7})
-      g.Result({loop, i});
-    args = {Ramp({kTime, kBatch, kInputs}, 0.013f),
-            Ramp({kBatch, kUnits}, -0.1f), Ramp({kBatch, kUnits}, 0.2f)};
+    for (const int i : {2, 6, 7}) g.Result({loop, i});
+    args = {Ramp({kTime, kBatch, kInputs}, 0.013f), Ramp({kBatch, kUnits}, -0.1f),
+            Ramp({kBatch, kUnits}, 0.2f)};
   }
 
   PassTestGraph g;
-  Node *loop = nullptr;
+  Node* loop = nullptr;
   std::vector<Tensor> args;
 };
 
@@ -197,5 +190,5 @@ TEST(FuseScanTest, GatesOfOtherColumnsStay) {
   EXPECT_FALSE(scan.g.Apply(kFuse));
 }
 
-} // namespace
-} // namespace tessera
+}  // namespace
+}  // namespace tessera

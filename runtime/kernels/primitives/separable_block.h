@@ -52,7 +52,9 @@ class SeparableBlock {
 
   // Packs the filters that are constant, so that Run() does not. For OpKernel::Prepare(). Errors:
   // RESOURCE_EXHAUSTED.
-  virtual absl::Status Prepare(const PrepareContext& context, bool expands) = 0;
+  virtual absl::Status Prepare(const PrepareContext& /*context*/, bool /*expands*/) {
+    return absl::OkStatus();
+  }
 
   // Computes the block. The filters are the kernel's inputs. `output` is allocated and does not
   // overlap `input`. With fast numerics the last bits of the sums may depend on the number of

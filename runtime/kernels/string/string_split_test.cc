@@ -14,8 +14,8 @@ struct Split {
   std::vector<std::string> words;
 };
 
-Split Run(const std::string& op, const std::vector<std::string>& texts,
-          const std::string& separator, AttrMap attrs = {}) {
+Split SplitBy(const std::string& op, const std::vector<std::string>& texts,
+              const std::string& separator, AttrMap attrs = {}) {
   const std::vector<Tensor> inputs = {Tensor::Vector<std::string>(texts),
                                       Tensor::Scalar(separator)};
   const auto outputs =
@@ -28,28 +28,28 @@ Split Run(const std::string& op, const std::vector<std::string>& texts,
 }
 
 TEST(StringSplitTest, RowsOfDifferentLengths) {
-  const Split split = Run("StringSplitV2", {" a  bc ", "", "d"}, "");
+  const Split split = SplitBy("StringSplitV2", {" a  bc ", "", "d"}, "");
   EXPECT_EQ(split.words, std::vector<std::string>({"a", "bc", "d"}));
   EXPECT_EQ(split.indices, std::vector<int64_t>({0, 0, 0, 1, 2, 0}));
   EXPECT_EQ(split.shape, std::vector<int64_t>({3, 2}));
 }
 
 TEST(StringSplitTest, EmptyWordsBetweenSeparators) {
-  const Split split = Run("StringSplitV2", {"", "a,,b"}, ",", {{"maxsplit", 1}});
+  const Split split = SplitBy("StringSplitV2", {"", "a,,b"}, ",", {{"maxsplit", 1}});
   EXPECT_EQ(split.words, std::vector<std::string>({"", "a", ",b"}));
   EXPECT_EQ(split.indices, std::vector<int64_t>({0, 0, 1, 0, 1, 1}));
   EXPECT_EQ(split.shape, std::vector<int64_t>({2, 2}));
 }
 
 TEST(StringSplitTest, AnyOfSomeCharactersSplits) {
-  const Split split = Run("StringSplit", {"a-b.c", "", ".d"}, "-.", {{"skip_empty", true}});
+  const Split split = SplitBy("StringSplit", {"a-b.c", "", ".d"}, "-.", {{"skip_empty", true}});
   EXPECT_EQ(split.words, std::vector<std::string>({"a", "b", "c", "d"}));
   EXPECT_EQ(split.indices, std::vector<int64_t>({0, 0, 0, 1, 0, 2, 2, 0}));
   EXPECT_EQ(split.shape, std::vector<int64_t>({3, 3}));
 }
 
 TEST(StringSplitTest, NoStringsHaveNoWords) {
-  const Split split = Run("StringSplitV2", {}, ",");
+  const Split split = SplitBy("StringSplitV2", {}, ",");
   EXPECT_TRUE(split.words.empty());
   EXPECT_EQ(split.shape, std::vector<int64_t>({0, 0}));
 }
