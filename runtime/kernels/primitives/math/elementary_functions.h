@@ -116,22 +116,17 @@ TESSERA_DEVICE_FUNCTION inline float Lesser(float x, float y) {
   return device_std::bit_cast<float>(a < b ? a : b);
 }
 
-// p / q for q > 0, but 1 or -1 if p is larger than q. NaN stays NaN.
-TESSERA_DEVICE_FUNCTION inline float RatioUpToOne(float p, float q) {
-  const float least = p > q ? q : p;
-  return (least < -q ? -q : least) / q;
-}
-
-// tanh(x) = x P(x^2) / Q(x^2). The coefficients minimise the largest relative error between 0 and
-// 9, which is 0.35 units of 2^-24; roundings add up to 6 units in the last place. Beyond that the
-// result is 1 or -1.
+// tanh(x) = x P(x^2) / Q(x^2), and 1 or -1 where the ratio is larger. The coefficients minimise the
+// largest relative error between 0 and 9, which is 0.35 units of 2^-24; roundings add up to 6 units
+// in the last place.
 TESSERA_DEVICE_FUNCTION inline float Tanh(float x) {
   const float z = Lesser(x * x, 80.0f);
-  const float p =
-      Polynomial(z, 0.999999979f, 0.133810257f, 0.00349558824f, 2.06090853e-05f, 1.33546674e-08f);
+  const float p = x * Polynomial(z, 0.999999979f, 0.133810257f, 0.00349558824f, 2.06090853e-05f,
+                                 1.33546674e-08f);
   const float q =
       Polynomial(z, 1.0f, 0.467143413f, 0.0258769825f, 0.000328563506f, 7.77656037e-07f);
-  return RatioUpToOne(x * p, q);
+  const float least = p > q ? q : p;
+  return (least < -q ? -q : least) / q;
 }
 
 // 1 / (1 + exp(-x)).
@@ -165,14 +160,13 @@ TESSERA_DEVICE_FUNCTION inline float Erfc(float x) {
   return x < 0.0f ? 2.0f - tail : tail;
 }
 
-// erf(x), as Tanh() computes tanh(x): the coefficients are those between 0 and 3.95.
+// erf(x): a polynomial about 0, 1 - erfc(x) beyond.
 TESSERA_DEVICE_FUNCTION inline float Erf(float x) {
-  const float z = Lesser(x * x, 15.7f);
-  const float p = Polynomial(z, 1.12837914f, 0.19155794f, 0.0528764445f, 0.00380848179f,
-                             0.000284693729f, 2.02583639e-06f);
-  const float q = Polynomial(z, 1.0f, 0.503096479f, 0.114562766f, 0.0150557371f, 0.00117080085f,
-                             3.78313664e-05f);
-  return RatioUpToOne(x * p, q);
+  const float z = x * x;
+  const float near = x * Polynomial(z, 1.12837917f, -0.376126271f, 0.112836002f, -0.0268544446f,
+                                    0.00518953533f, -0.000802084123f, 7.88911937e-05f);
+  const float far = std::copysign(1.0f - Erfc(std::fabs(x)), x);
+  return std::fabs(x) < 1.0f ? near : far;
 }
 
 // x erfc(-x / sqrt(2)) / 2.
