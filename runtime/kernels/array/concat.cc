@@ -38,7 +38,9 @@ bool JoinMediumRows(KernelContext& ctx, absl::Span<const Tensor* const> inputs, 
 // Copies `inputs`, each a [outer, its own row length] matrix, side by side into `output`.
 absl::Status JoinRows(KernelContext& ctx, const Primitive<StridedCopy>& copy,
                       absl::Span<const Tensor* const> inputs, int64_t outer, Tensor* output) {
-  if (outer == 0 || JoinMediumRows(ctx, inputs, outer, output)) return absl::OkStatus();
+  if (output->num_elements() == 0 || JoinMediumRows(ctx, inputs, outer, output)) {
+    return absl::OkStatus();
+  }
   const int64_t row = output->num_elements() / outer;
   int64_t offset = 0;
   for (const Tensor* input : inputs) {

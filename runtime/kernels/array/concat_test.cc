@@ -37,5 +37,15 @@ TEST(ConcatTest, ColumnsOfMatricesStandSideBySide) {
   }
 }
 
+TEST(ConcatTest, TensorsWithoutElementsAreJoined) {
+  const Tensor none = Tensor::Allocate(DType::kFloat, {2, 0}).value();
+  const Tensor one = Tensor::Of<float>({2, 1}, {1, 2});
+  const Tensor axis = Tensor::Scalar<int32_t>(1);
+  EXPECT_EQ(RunOp("ConcatV2", {none, none, axis}, {{"N", 2}})->shape(), Shape({2, 0}));
+  EXPECT_EQ(RunOp("ConcatV2", {none, one, none, axis}, {{"N", 3}})->shape(), Shape({2, 1}));
+  const Tensor no_rows = Tensor::Allocate(DType::kFloat, {0, 3}).value();
+  EXPECT_EQ(RunOp("ConcatV2", {no_rows, no_rows, axis}, {{"N", 2}})->shape(), Shape({0, 6}));
+}
+
 }  // namespace
 }  // namespace tessera
