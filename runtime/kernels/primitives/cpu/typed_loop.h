@@ -194,18 +194,13 @@ template <typename F, int kArgs, typename T>
       for (int operand = 1; operand <= kArgs; ++operand) {
         std::fill_n(repeated[operand], kVectorElements, ElementAt<const T>(operands[operand], 0));
       }
-      const T* arguments[kArgs + 1];
-      int64_t steps[kArgs + 1];  // from vector to vector
-      for (int operand = 1; operand <= kArgs; ++operand) {
-        const bool is_one = b.column_stride[operand] == 0;
-        arguments[operand] =
-            is_one ? repeated[operand] : reinterpret_cast<const T*>(operands[operand]);
-        steps[operand] = is_one ? 0 : kVectorElements;
-      }
-      T* const results = reinterpret_cast<T*>(operands[0]);
+      const auto argument = [&](int operand) {
+        return b.column_stride[operand] == 0
+                   ? repeated[operand]
+                   : reinterpret_cast<const T*>(operands[operand]) + first;
+      };
       for (; first + kVectorElements <= b.columns; first += kVectorElements) {
-        compute(arguments[1], arguments[kArgs], results + first);
-        for (int operand = 1; operand <= kArgs; ++operand) arguments[operand] += steps[operand];
+        compute(argument(1), argument(kArgs), reinterpret_cast<T*>(operands[0]) + first);
       }
     }
     for (; first < b.columns; first += kVectorElements) {
