@@ -18,18 +18,12 @@ bool JoinMediumRows(KernelContext& ctx, absl::Span<const Tensor* const> inputs, 
   }
   const int64_t row = static_cast<int64_t>(output->size_bytes()) / outer;
   const double cost = 0.15 * static_cast<double>(row) + 2.0 * static_cast<double>(inputs.size());
-  // A block of the output stays in the cache while all inputs are copied into it.
-  constexpr int64_t kBlock = 16 << 10;
-  const int64_t block = std::max<int64_t>(1, kBlock / row);
   ctx.ParallelFor(outer, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t first = begin; first < end; first += block) {
-      const int64_t rows = std::min(block, end - first);
-      char* to = output->mutable_raw() + first * row;
-      for (const Tensor* const input : inputs) {
-        const int64_t bytes = static_cast<int64_t>(input->size_bytes()) / outer;
-        CopyMediumRows(rows, bytes, input->raw() + first * bytes, bytes, to, row);
-        to += bytes;
-      }
+    char* to = output->mutable_raw() + begin * row;
+    for (const Tensor* const input : inputs) {
+      const int64_t bytes = static_cast<int64_t>(input->size_bytes()) / outer;
+      CopyMediumRows(end - begin, bytes, input->raw() + begin * bytes, bytes, to, row);
+      to += bytes;
     }
   });
   return true;
