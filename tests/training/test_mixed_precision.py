@@ -135,8 +135,9 @@ class Mixed(tf.Module):
         return tf.train.Checkpoint(tracked=self.tracked)
 
 
-# No transformer in bfloat16: TensorFlow's own curve moves by more than 1e-2 there if its products
-# are summed in another order (TF_ENABLE_ONEDNN_OPTS=0).
+# No transformer in bfloat16: two of its first 20 losses are up to 1.5e-3 away from TensorFlow's, and
+# why is not known. With a learning rate of 0.002, TensorFlow's own curve moves by 1.2e-2 if its
+# products are summed in another order (TF_ENABLE_ONEDNN_OPTS=0).
 @pytest.mark.parametrize("layers, policy", [
     (dense, "mixed_bfloat16"), (convolution, "mixed_bfloat16"), (recurrence, "mixed_bfloat16"),
     (convolution, "mixed_float16"), (recurrence, "mixed_float16"), (transformer, "mixed_float16")])
