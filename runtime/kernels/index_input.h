@@ -31,10 +31,13 @@ absl::StatusOr<Shape> ReadShape(const Tensor& tensor, absl::string_view name);
 absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank, absl::string_view name);
 absl::StatusOr<int> ReadAxis(const Tensor& tensor, int rank, absl::string_view name);
 
-// Product of dims[begin, end).
+// Product of dims[begin, end). Only a shape without elements can have dimensions whose product
+// overflows; it is 0 then.
 inline int64_t DimProduct(const Shape& shape, int begin, int end) {
   int64_t product = 1;
-  for (int i = begin; i < end; ++i) product *= shape.dim(i);
+  for (int i = begin; i < end; ++i) {
+    if (__builtin_mul_overflow(product, shape.dim(i), &product)) return 0;
+  }
   return product;
 }
 

@@ -29,10 +29,13 @@ absl::StatusOr<Shape> OuterShape(absl::Span<const int64_t> shape) {
   return Shape::Make(shape.subspan(0, shape.size() - 1));
 }
 
-// Errors: RESOURCE_EXHAUSTED if there are more sets than one call has time and memory for.
-absl::Status CheckCount(const Shape& outer) {
-  constexpr int64_t kMostSets = int64_t{1} << 28;
-  if (outer.num_elements() <= kMostSets) return absl::OkStatus();
+// Errors: RESOURCE_EXHAUSTED if there are many sets without elements: a tensor that holds nothing
+// must not ask for more time and memory than one call has.
+absl::Status CheckCount(const Shape& outer, const Tensor& sets) {
+  constexpr int64_t kMostEmptySets = int64_t{1} << 22;
+  if (outer.num_elements() <= std::max(kMostEmptySets, sets.num_elements())) {
+    return absl::OkStatus();
+  }
   return absl::ResourceExhaustedError(absl::StrCat("there are ", outer.num_elements(), " sets"));
 }
 
@@ -140,7 +143,7 @@ class SetOperationKernel : public OpKernel {
       return absl::InvalidArgumentError(
           "both inputs must agree in all dimensions but the last one");
     }
-    if (!sparse_first_) RETURN_IF_ERROR(CheckCount(outer));
+    if (!sparse_first_) RETURN_IF_ERROR(CheckCount(outer, ctx.input(0)));
     return VisitSetType(
         ctx.input(sparse_first_ ? 1 : 0).dtype(), [&]<typename T>() -> absl::Status {
           const int64_t count = outer.num_elements();
@@ -232,7 +235,7 @@ class SetSizeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseInput(ctx, 0, validate_));
     ASSIGN_OR_RETURN(const Shape outer, OuterShape(sparse.shape));
-    RETURN_IF_ERROR(CheckCount(outer));
+    RETURN_IF_ERROR(CheckCount(outer, ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, outer));
     std::fill_n(output->data<int32_t>(), output->num_elements(), 0);
     return VisitSetType(ctx.input(1).dtype(), [&]<typename T>() {
