@@ -189,7 +189,7 @@ Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const Eleme
     auto draw = [&]() -> double {
       if (is_real_integer) {
         return static_cast<double>(
-            random.Between(static_cast<int64_t>(choice.low), static_cast<int64_t>(choice.high)));
+            random.Between(FromDouble<int64_t>(choice.low), FromDouble<int64_t>(choice.high)));
       }
       if (choice.bounded) return choice.low + random.Uniform() * (choice.high - choice.low);
       return DrawFloat(random, distribution);
