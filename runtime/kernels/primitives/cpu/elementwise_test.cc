@@ -1,5 +1,9 @@
 #include "runtime/kernels/primitives/cpu/elementwise.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/elementwise/activation.h"
 #include "runtime/kernels/primitives/elementwise/arithmetic.h"
@@ -40,6 +44,49 @@ TEST(CpuElementwiseTest, HasNoLoopForOtherDTypes) {
   EXPECT_EQ(FindElementwiseLoop("AddV2", DType::kBool), nullptr);
   EXPECT_EQ(FindElementwiseLoop("NextAfter", DType::kHalf), nullptr);
   EXPECT_EQ(FindElementwiseLoop("NoSuchOp", DType::kFloat), nullptr);
+}
+
+// Runs a loop over one row of floats. The strides are in floats.
+void RunRow(LoopFn loop, const float* x, int64_t x_stride, const float* y, int64_t y_stride,
+            float* z, int64_t count) {
+  LoopBlock block{};
+  block.rows = 1;
+  block.columns = count;
+  const float* const operands[] = {z, x, y};
+  const int64_t strides[] = {1, x_stride, y_stride};
+  for (int i = 0; i < 3; ++i) {
+    block.data[i] = reinterpret_cast<char*>(const_cast<float*>(operands[i]));
+    block.column_stride[i] = strides[i] * static_cast<int64_t>(sizeof(float));
+  }
+  loop(block);
+}
+
+// Loops of costly functions descend through the elements for some distances between the addresses
+// of the operand and of the result, modulo a page.
+TEST(CpuElementwiseTest, ResultsDoNotDependOnWhereTheyAreStored) {
+  constexpr int64_t kCount = 83, kPageFloats = 1024;
+  std::vector<float> memory(8 * kPageFloats, 0.0f);
+  float* const x = memory.data() + kPageFloats;
+  for (int64_t i = 0; i < kCount; ++i) x[i] = 0.125f * static_cast<float>(i - 40);
+  const float alpha = 0.25f;
+  const LoopFn relu6 = FindElementwiseLoop("Relu6", DType::kFloat);
+  const LoopFn leaky_relu = FindElementwiseLoop("LeakyRelu", DType::kFloat);
+  const LoopFn tanh_grad = FindElementwiseLoop("TanhGrad", DType::kFloat);
+  for (const int64_t distance : {0, 1, 16, 100, 511, 512, 600, 1023}) {
+    float* const z = x + 2 * kPageFloats + distance;
+    const auto expect = [&](auto function) {
+      for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(z[i], function(x[i])) << distance << " " << i;
+      ASSERT_EQ(z[-1], -1) << distance;
+      ASSERT_EQ(z[kCount], -1) << distance;
+    };
+    std::fill(z - 1, z + kCount + 1, -1.0f);
+    RunRow(relu6, x, 1, x, 1, z, kCount);
+    expect(functors::Relu6());
+    RunRow(leaky_relu, x, 1, &alpha, 0, z, kCount);
+    expect([&](float value) { return functors::LeakyRelu()(value, alpha); });
+    RunRow(tanh_grad, &alpha, 0, x, 1, z, kCount);
+    expect([&](float value) { return value * (1 - alpha * alpha); });
+  }
 }
 
 TEST(ElementwiseDeclarationTest, ResultsAreStoredAsOperandsAreUnlessTheFunctorSaysOtherwise) {

@@ -164,6 +164,17 @@ void TernaryLoop(const LoopBlock& b) {
 // functions of the C library differ from its scalar ones in the last bits.
 inline constexpr int64_t kVectorElements = 16;
 
+// Returns true if the loads of a loop that ascends would wait for its stores. A processor that
+// compares addresses by their low 12 bits takes a load for one of bytes that were just stored, if
+// the result begins a little further in its page than the operand does. On Zen 4 that made loops of
+// 512-bit vectors take up to 1.5 times as long. Loops that descend do not wait then.
+inline bool LoadsWaitForStores(const void* operand, const void* result) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t distance =
+      (reinterpret_cast<uintptr_t>(result) - reinterpret_cast<uintptr_t>(operand)) % kPage;
+  return distance != 0 && distance < kPage / 2;
+}
+
 // The body of loops of costly functions of one or two operands. T is float or double, and the type
 // of the result.
 template <typename F, int kArgs, typename T>
@@ -194,14 +205,24 @@ template <typename F, int kArgs, typename T>
       for (int operand = 1; operand <= kArgs; ++operand) {
         std::fill_n(repeated[operand], kVectorElements, ElementAt<const T>(operands[operand], 0));
       }
-      const auto argument = [&](int operand) {
-        return b.column_stride[operand] == 0
-                   ? repeated[operand]
-                   : reinterpret_cast<const T*>(operands[operand]) + first;
-      };
-      for (; first + kVectorElements <= b.columns; first += kVectorElements) {
-        compute(argument(1), argument(kArgs), reinterpret_cast<T*>(operands[0]) + first);
+      const T* arguments[kArgs + 1];
+      int64_t strides[kArgs + 1];
+      for (int operand = 1; operand <= kArgs; ++operand) {
+        const bool is_one = b.column_stride[operand] == 0;
+        arguments[operand] =
+            is_one ? repeated[operand] : reinterpret_cast<const T*>(operands[operand]);
+        strides[operand] = is_one ? 0 : 1;
       }
+      T* const results = reinterpret_cast<T*>(operands[0]);
+      const int64_t vectors = b.columns / kVectorElements;
+      const bool descends = LoadsWaitForStores(arguments[strides[1] == 1 ? 1 : kArgs], results);
+      int64_t position = descends ? (vectors - 1) * kVectorElements : 0;
+      const int64_t step = descends ? -kVectorElements : kVectorElements;
+      for (int64_t i = 0; i < vectors; ++i, position += step) {
+        compute(arguments[1] + position * strides[1], arguments[kArgs] + position * strides[kArgs],
+                results + position);
+      }
+      first = vectors * kVectorElements;
     }
     for (; first < b.columns; first += kVectorElements) {
       T values[kArgs + 1][kVectorElements] = {};
