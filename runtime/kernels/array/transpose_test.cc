@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
@@ -15,9 +16,10 @@ Tensor Numbered(const Shape& shape) {
 }
 
 template <typename T>
-void ExpectTransposed(int64_t rows, int64_t columns) {
+void ExpectTransposed(int64_t rows, int64_t columns, ThreadPool* pool = nullptr) {
   const Tensor x = Numbered<T>({2, rows, columns});
-  const Tensor y = RunOp("Transpose", {x, Tensor::Vector<int32_t>({0, 2, 1})}).value();
+  const Tensor permutation = Tensor::Vector<int32_t>({0, 2, 1});
+  const Tensor y = RunOp("Transpose", {x, permutation}, {}, pool).value();
   for (int64_t n = 0; n < 2; ++n) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) {
@@ -37,6 +39,18 @@ TEST(TransposeTest, MatricesOfAnySizeAndWidth) {
       ExpectTransposed<float>(rows, columns);
       ExpectTransposed<double>(rows, columns);
     }
+  }
+}
+
+// Few rows that are long, and many columns in several blocks: what threads share.
+TEST(TransposeTest, LongAndWideMatrices) {
+  ThreadPool pool({.num_threads = 2});
+  const int64_t sizes[][2] = {{5000, 20}, {2049, 17}, {4096, 16}, {17, 300}, {64, 130}, {33, 2500}};
+  for (const auto& [rows, columns] : sizes) {
+    ExpectTransposed<uint8_t>(rows, columns, &pool);
+    ExpectTransposed<int16_t>(rows, columns, &pool);
+    ExpectTransposed<float>(rows, columns, &pool);
+    ExpectTransposed<double>(rows, columns, &pool);
   }
 }
 

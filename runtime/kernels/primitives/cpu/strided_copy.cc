@@ -198,60 +198,104 @@ void TransposeSquare(const char* from, int64_t from_stride, char* to, int64_t to
   for (int i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Vector));
 }
 
-// Transposes in square blocks, which use whole cache lines of both views.
-constexpr int64_t kBlock = 16;
+// How a transpose is cut into tiles, the units of work of threads. Each is copied in squares, which
+// use whole cache lines of both views.
+class TransposeTiles {
+ public:
+  // `across` is contiguous in `from`, `along` in `to`.
+  TransposeTiles(const Dim& across, const Dim& along, int64_t width)
+      : across_(across), along_(along) {
+    // As many whole rows of `to` as stay in the first-level cache, since each stretch that is read
+    // at a time should be long.
+    constexpr int64_t kCached = 1 << 14, kMaxHeight = 64, kMaxLength = 2048;
+    const int64_t cached = kCached / (along.size * width) / kSquare * kSquare;
+    height_ = std::clamp(cached, kSquare, kMaxHeight);
+    length_ = std::min(along.size, kMaxLength);
+    in_row_ = (along.size + length_ - 1) / length_;
+    count_ = (across.size + height_ - 1) / height_ * in_row_;
+  }
+
+  static constexpr int64_t kSquare = 16;
+
+  struct Tile {
+    int64_t across, across_end;
+    int64_t along, along_end;
+  };
+  int64_t count() const { return count_; }
+  Tile At(int64_t i) const {
+    const int64_t across = i / in_row_ * height_, along = i % in_row_ * length_;
+    return {across, std::min(across + height_, across_.size), along,
+            std::min(along + length_, along_.size)};
+  }
+  double elements() const { return static_cast<double>(height_ * length_); }  // of one tile
+
+ private:
+  const Dim across_, along_;
+  int64_t height_, length_;
+  int64_t in_row_;  // tiles that lie side by side in `to`
+  int64_t count_;
+};
 
 template <typename T>
-void TransposeBlocks(const Dims& dims, const char* from, char* to, int64_t begin, int64_t end) {
-  const Dim& across = dims[dims.size() - 2];  // contiguous in `from`
-  const Dim& along = dims.back();             // contiguous in `to`
-  const int64_t blocks = (across.size + kBlock - 1) / kBlock;
-  Odometer plane(dims, 2, begin / blocks);
-  int64_t block = begin % blocks;
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = block * kBlock;
-    const int64_t last = std::min(first + kBlock, across.size);
-    int64_t column = 0;
-    if constexpr (sizeof(T) == sizeof(float)) {
-      const simd::Loops& loops = simd::LoopsForCpu();
-      for (; column + loops.lanes <= along.size; column += loops.lanes) {
-        loops.transpose(
-            {.rows = loops.lanes,
-             .columns = last - first,
-             .from = reinterpret_cast<const float*>(
-                 from + plane.from() + first * across.from_stride + column * along.from_stride),
-             .from_stride = along.from_stride / static_cast<int64_t>(sizeof(float)),
-             .to = reinterpret_cast<float*>(to + plane.to() + first * across.to_stride) + column,
-             .to_stride = across.to_stride / static_cast<int64_t>(sizeof(float))});
-      }
-    }
-    if constexpr (sizeof(T) < sizeof(float)) {
-      constexpr int64_t kSquare = 16 / sizeof(T);
-      for (; (last - first) % kSquare == 0 && column + kSquare <= along.size; column += kSquare) {
-        for (int64_t a = first; a < last; a += kSquare) {
-          TransposeSquare<T>(
-              from + plane.from() + a * across.from_stride + column * along.from_stride,
-              along.from_stride,
-              to + plane.to() + a * across.to_stride + column * static_cast<int64_t>(sizeof(T)),
-              across.to_stride);
-        }
-      }
-    }
-    for (; column < along.size; column += kBlock) {
-      const int64_t stop = std::min(column + kBlock, along.size);
-      for (int64_t a = first; a < last; ++a) {
-        const char* source = from + plane.from() + a * across.from_stride;
-        char* target = to + plane.to() + a * across.to_stride;
-        for (int64_t b = column; b < stop; ++b) {
-          CopyOne<T>(source + b * along.from_stride, target + b * static_cast<int64_t>(sizeof(T)));
-        }
-      }
-    }
-    if (++block == blocks) {
-      block = 0;
-      plane.Next();
+void TransposeTile(const TransposeTiles::Tile& tile, const Dim& across, const Dim& along,
+                   const char* from, char* to) {
+  constexpr int64_t kWidth = sizeof(T);
+  constexpr int64_t kSquare = TransposeTiles::kSquare;
+  int64_t column = tile.along;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const simd::Loops& loops = simd::LoopsForCpu();
+    for (; column + loops.lanes <= tile.along_end; column += loops.lanes) {
+      loops.transpose({.rows = loops.lanes,
+                       .columns = tile.across_end - tile.across,
+                       .from = reinterpret_cast<const float*>(
+                           from + tile.across * across.from_stride + column * along.from_stride),
+                       .from_stride = along.from_stride / kWidth,
+                       .to = reinterpret_cast<float*>(to + tile.across * across.to_stride) + column,
+                       .to_stride = across.to_stride / kWidth});
     }
   }
+  if constexpr (sizeof(T) < sizeof(float)) {
+    constexpr int64_t kVector = 16 / kWidth;
+    const int64_t rows = tile.across_end - tile.across;
+    for (; rows % kVector == 0 && column + kVector <= tile.along_end; column += kVector) {
+      for (int64_t a = tile.across; a < tile.across_end; a += kVector) {
+        TransposeSquare<T>(from + a * across.from_stride + column * along.from_stride,
+                           along.from_stride, to + a * across.to_stride + column * kWidth,
+                           across.to_stride);
+      }
+    }
+  }
+  for (; column < tile.along_end; column += kSquare) {
+    const int64_t stop = std::min(column + kSquare, tile.along_end);
+    for (int64_t a = tile.across; a < tile.across_end; ++a) {
+      const char* source = from + a * across.from_stride;
+      char* target = to + a * across.to_stride;
+      for (int64_t b = column; b < stop; ++b) {
+        CopyOne<T>(source + b * along.from_stride, target + b * kWidth);
+      }
+    }
+  }
+}
+
+// Transposes the last two dimensions.
+template <typename T>
+void Transpose(const Dims& dims, const char* from, char* to, ThreadPool* pool) {
+  constexpr double kNanosecondsAnElement = 0.5;
+  const Dim &across = dims[dims.size() - 2], &along = dims.back();
+  const TransposeTiles tiles(across, along, sizeof(T));
+  ParallelFor(pool, Count(dims, dims.size() - 2) * tiles.count(),
+              kNanosecondsAnElement * tiles.elements(), [&](int64_t begin, int64_t end) {
+                Odometer plane(dims, 2, begin / tiles.count());
+                int64_t tile = begin % tiles.count();
+                for (int64_t i = begin; i < end; ++i) {
+                  TransposeTile<T>(tiles.At(tile), across, along, from + plane.from(),
+                                   to + plane.to());
+                  if (++tile == tiles.count()) {
+                    tile = 0;
+                    plane.Next();
+                  }
+                }
+              });
 }
 
 // If the innermost dimension is contiguous only in `to`, and another dimension is contiguous in
@@ -353,12 +397,7 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
     return;
   }
   if (FindTranspose(&dims, width)) {
-    const Dim& across = dims[dims.size() - 2];
-    const int64_t items = Count(dims, dims.size() - 2) * ((across.size + kBlock - 1) / kBlock);
-    const double cost = 0.5 * static_cast<double>(std::min(kBlock, across.size) * dims.back().size);
-    ParallelFor(pool, items, cost, [&](int64_t begin, int64_t end) {
-      TransposeBlocks<T>(dims, from, to, begin, end);
-    });
+    Transpose<T>(dims, from, to, pool);
     return;
   }
   if (dims.size() >= 2 && std::is_trivially_copyable_v<T> && dims.back().from_stride == width &&
