@@ -1,9 +1,11 @@
 #include "runtime/kernels/primitives/nearest_pixels.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "runtime/kernels/primitives/copy_rows.h"
-#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -27,7 +29,7 @@ void GatherShortPixels(absl::Span<const int64_t> columns, int64_t /*pixel_bytes*
 void GatherMediumPixels(absl::Span<const int64_t> columns, int64_t pixel_bytes, const char* row,
                         char* to) {
   for (const int64_t x : columns) {
-    CopyMediumRows(1, pixel_bytes, row + x * pixel_bytes, 0, to, 0);
+    CopyMediumRow(pixel_bytes, row + x * pixel_bytes, to);
     to += pixel_bytes;
   }
 }
@@ -86,21 +88,47 @@ absl::Status RunNearestPixels(KernelContext& ctx, absl::Span<const int64_t> rows
 }
 REGISTER_PRIMITIVE(NearestPixels, kCpu, RunNearestPixels);
 
-absl::Status RunNearestPixelsGradient(KernelContext& /*ctx*/, absl::Span<const int64_t> rows,
+// The positions of each number of [0, count) in `rows`: those of `r` are the elements
+// [starts[r], starts[r + 1]) of `positions`, in order.
+struct RowPositions {
+  RowPositions(absl::Span<const int64_t> rows, int64_t count)
+      : starts(count + 1), positions(rows.size()) {
+    for (const int64_t r : rows) ++starts[r + 1];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<int64_t> next = starts;
+    for (size_t y = 0; y < rows.size(); ++y) {
+      positions[next[rows[y]]++] = static_cast<int64_t>(y);
+    }
+  }
+  std::vector<int64_t> starts, positions;
+};
+
+absl::Status RunNearestPixelsGradient(KernelContext& ctx, absl::Span<const int64_t> rows,
                                       absl::Span<const int64_t> columns, const Tensor& gradients,
                                       Tensor* output) {
-  ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-  const int64_t channels = gradients.dim(3);
-  const auto height = static_cast<int64_t>(rows.size());
+  constexpr double kNanosecondsAnElement = 0.5;
+  const int64_t channels = gradients.dim(3), out_height = output->dim(1);
+  const int64_t row_size = static_cast<int64_t>(columns.size()) * channels;
+  const int64_t out_row_size = output->dim(2) * channels;
+  const RowPositions taken(rows, out_height);
+  const double cost = kNanosecondsAnElement * static_cast<double>(gradients.num_elements()) /
+                      static_cast<double>(output->dim(0) * out_height);
+  // Each row of the output gets the sums of the rows of gradients that were taken from it.
   return VisitRealType(output->dtype(), [&]<typename T>() {
-    const T* g = gradients.data<T>();
-    for (int64_t y = 0; y < gradients.dim(0) * height; ++y) {
-      T* const row = output->data<T>() +
-                     (y / height * output->dim(1) + rows[y % height]) * output->dim(2) * channels;
-      for (const int64_t x : columns) {
-        for (int64_t c = 0; c < channels; ++c) row[x * channels + c] += *g++;
+    ctx.ParallelFor(output->dim(0) * out_height, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t image = r / out_height, y = r % out_height;
+        T* const row = output->data<T>() + r * out_row_size;
+        std::fill_n(row, out_row_size, T(0));
+        for (int64_t i = taken.starts[y]; i < taken.starts[y + 1]; ++i) {
+          const T* g = gradients.data<T>() +
+                       (image * static_cast<int64_t>(rows.size()) + taken.positions[i]) * row_size;
+          for (const int64_t x : columns) {
+            for (int64_t c = 0; c < channels; ++c) row[x * channels + c] += *g++;
+          }
+        }
       }
-    }
+    });
     return absl::OkStatus();
   });
 }
