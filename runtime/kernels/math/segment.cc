@@ -55,9 +55,9 @@ class SortedSegmentKernel : public OpKernel {
   // Returns the last of some numbers, or -1 if they are not sorted or negative.
   template <typename Id>
   static int64_t LastIfSorted(absl::Span<const Id> ids) {
-    bool falls = ids.front() < 0;
-    for (size_t i = 1; i < ids.size(); ++i) falls |= ids[i] < ids[i - 1];
-    return falls ? -1 : static_cast<int64_t>(ids.back());
+    Id falls = ids.front() < 0;  // of the numbers' width, for a loop of vectors
+    for (size_t i = 1; i < ids.size(); ++i) falls |= static_cast<Id>(ids[i] < ids[i - 1]);
+    return falls != 0 ? -1 : static_cast<int64_t>(ids.back());
   }
 
   // Checked, for the last number comes from outside.
