@@ -12,12 +12,20 @@ namespace tessera {
 namespace {
 
 // Puts elements in random order. Each place in turn gets one of those that are left, by a random
-// number modulo their count.
+// number modulo their count. Numbers are drawn for several places ahead, so that a division does
+// not wait for the swap before it.
 template <typename T>
 void ShuffleInPlace(const Philox& generator, T* elements, int64_t count) {
+  constexpr int64_t kSome = 64;
   PhiloxStream numbers(generator);
-  for (int64_t i = 0; i + 1 < count; ++i) {
-    std::swap(elements[i], elements[i + numbers.Next() % static_cast<uint32_t>(count - i)]);
+  int64_t chosen[kSome];
+  for (int64_t first = 0; first + 1 < count; first += kSome) {
+    const int64_t some = std::min(kSome, count - 1 - first);
+    for (int64_t i = 0; i < some; ++i) {
+      const int64_t place = first + i;
+      chosen[i] = place + numbers.Next() % static_cast<uint32_t>(count - place);
+    }
+    for (int64_t i = 0; i < some; ++i) std::swap(elements[first + i], elements[chosen[i]]);
   }
 }
 
