@@ -51,16 +51,6 @@ class ReduceJoinKernel : public OpKernel {
     const Tensor& input = ctx.input(0);
     const int rank = input.rank();
     ASSIGN_OR_RETURN(const IndexVector named, ReadIndexVector(ctx.input(1), "reduction_indices"));
-    if (rank == 0) {
-      for (int64_t axis : named) {
-        if (axis != 0 && axis != -1) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("reduction dimension ", axis, " is out of range of a scalar"));
-        }
-      }
-      ctx.set_output(0, ctx.TakeInput(0));
-      return absl::OkStatus();
-    }
     absl::InlinedVector<bool, 8> reduced(rank, false);
     const auto strides = RowMajorStrides(input.shape().dims());
     // The kept dimensions in order, then the reduced ones in theirs.
