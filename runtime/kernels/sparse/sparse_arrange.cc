@@ -142,28 +142,41 @@ class SparseConcatKernel : public OpKernel {
 };
 REGISTER_KERNEL("SparseConcat", kCpu, SparseConcatKernel);
 
+// Returns the numbers of the values whose index lies in [begin, end) of each dimension. Without a
+// branch on whether one does, which is hard to predict.
+std::vector<int64_t> ValuesInBox(const SparseTensor& input, absl::Span<const int64_t> begin,
+                                 absl::Span<const int64_t> end) {
+  const int rank = input.rank();
+  const int64_t count = input.count();
+  std::vector<int64_t> inside(count);
+  const int64_t* index = input.indices.data<int64_t>();
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; ++i, index += rank) {
+    bool in = true;
+    for (int d = 0; d < rank; ++d) in &= (index[d] >= begin[d]) & (index[d] < end[d]);
+    inside[found] = i;
+    found += in;
+  }
+  inside.resize(found);
+  return inside;
+}
+
 // Outputs, at positions (indices, values, shapes), the values within a box: those whose index lies
-// in [begin, begin + size) of each dimension.
+// in [begin, begin + size) of each dimension. The box ends within the dense shape.
 absl::Status SetBox(KernelContext& ctx, const SparseTensor& input, absl::Span<const int64_t> begin,
                     const IndexVector& size, int indices_at, int values_at, int shape_at) {
   const int rank = input.rank();
-  std::vector<int64_t> inside;
-  for (int64_t i = 0; i < input.count(); ++i) {
-    const int64_t* const index = input.index(i);
-    bool in = true;
-    for (int d = 0; in && d < rank; ++d) {
-      in = index[d] >= begin[d] && index[d] - begin[d] < size[d];
-    }
-    if (in) inside.push_back(i);
-  }
+  IndexVector end(size);
+  for (int d = 0; d < rank; ++d) end[d] += begin[d];
+  const std::vector<int64_t> inside = ValuesInBox(input, begin, end);
   const int64_t count = static_cast<int64_t>(inside.size());
   ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(indices_at, Shape{count, rank}));
   ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(values_at, Shape{count}));
   RETURN_IF_ERROR(SetVectorOutput(ctx, shape_at, absl::MakeConstSpan(size)));
+  CopyInOrder(input, inside, indices, values);
+  int64_t* index = indices->data<int64_t>();
   for (int64_t n = 0; n < count; ++n) {
-    const int64_t* const index = input.index(inside[n]);
-    for (int d = 0; d < rank; ++d) indices->data<int64_t>()[n * rank + d] = index[d] - begin[d];
-    CopyValue(input, inside[n], values, n);
+    for (int d = 0; d < rank; ++d) *index++ -= begin[d];
   }
   return absl::OkStatus();
 }

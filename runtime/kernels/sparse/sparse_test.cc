@@ -103,6 +103,32 @@ TEST(SparseTest, GradientsOfASliceFollowTheOrderOfTheTensor) {
             absl::StatusCode::kInternal);
 }
 
+// Unsorted indices, some of them outside of the dense shape, and a box that the shape cuts.
+TEST(SparseTest, ASliceHasTheValuesOfItsBoxInTheirOrder) {
+  const int64_t kCount = 500, begin[] = {3, 2}, size[] = {5, 100}, shape[] = {12, 9};
+  Tensor indices = Tensor::Allocate(DType::kInt64, {kCount, 2}).value();
+  Tensor values = Tensor::Allocate(DType::kFloat, {kCount}).value();
+  std::vector<int64_t> want_indices;
+  std::vector<float> want_values;
+  for (int64_t i = 0; i < kCount; ++i) {
+    int64_t* const index = indices.data<int64_t>() + 2 * i;
+    index[0] = i * 7 % 15 - 2;
+    index[1] = i * 5 % 13 - 3;
+    values.data<float>()[i] = static_cast<float>(i);
+    if (index[0] < 3 || index[0] >= 8 || index[1] < 2 || index[1] >= 9) continue;
+    want_indices.insert(want_indices.end(), {index[0] - 3, index[1] - 2});
+    want_values.push_back(static_cast<float>(i));
+  }
+  const std::vector<Tensor> inputs = {indices, values, Tensor::Vector<int64_t>(shape),
+                                      Tensor::Vector<int64_t>(begin),
+                                      Tensor::Vector<int64_t>(size)};
+  const std::vector<Tensor> slice =
+      KernelRunner::Create("SparseSlice", inputs).value().Run(inputs).value();
+  EXPECT_EQ(slice[0].flat<int64_t>(), absl::MakeConstSpan(want_indices));
+  EXPECT_EQ(slice[1].flat<float>(), absl::MakeConstSpan(want_values));
+  EXPECT_EQ(slice[2].flat<int64_t>(), absl::MakeConstSpan({int64_t{5}, int64_t{7}}));
+}
+
 // Values of a row need not follow each other.
 TEST(SparseTest, CrossesOfUnsortedRowsComeInTheOrderOfTheRows) {
   const Tensor indices = Tensor::Of<int64_t>({5, 2}, {3, 0, 1, 0, 3, 1, 0, 0, 1, 1});
