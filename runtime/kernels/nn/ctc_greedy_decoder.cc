@@ -35,19 +35,24 @@ class CtcGreedyDecoderKernel : public OpKernel {
     }
     std::vector<std::vector<int64_t>> paths(batch);
     ASSIGN_OR_RETURN(Tensor * sums, ctx.AllocateOutput(3, Shape{batch, 1}));
+    const int32_t* const length = lengths.data<int32_t>();
+    constexpr double kNanosecondsAClass = 0.7;
+    const double cost = kNanosecondsAClass * static_cast<double>(logits.num_elements() / batch);
     RETURN_IF_ERROR(VisitRealType(logits.dtype(), [&]<typename T>() {
-      for (int64_t b = 0; b < batch; ++b) {
-        T sum = T(0);
-        int64_t previous = -1;
-        for (int32_t t = 0; t < lengths.data<int32_t>()[b]; ++t) {
-          const T* const row = logits.data<T>() + (t * batch + b) * classes;
-          const int64_t best = std::max_element(row, row + classes) - row;
-          sum -= row[best];
-          if (best != blank && !(merge_repeated_ && best == previous)) paths[b].push_back(best);
-          previous = best;
+      ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          T sum = T(0);
+          int64_t previous = -1;
+          for (int32_t t = 0; t < length[b]; ++t) {
+            const T* const row = logits.data<T>() + (t * batch + b) * classes;
+            const int64_t best = std::max_element(row, row + classes) - row;
+            sum -= row[best];
+            if (best != blank && !(merge_repeated_ && best == previous)) paths[b].push_back(best);
+            previous = best;
+          }
+          sums->data<T>()[b] = sum;
         }
-        sums->data<T>()[b] = sum;
-      }
+      });
       return absl::OkStatus();
     }));
     return WriteCtcPaths(ctx, 0, 1, 2, paths);
