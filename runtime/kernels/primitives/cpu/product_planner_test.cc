@@ -84,6 +84,8 @@ TEST(ProductPlannerTest, ATextOfBertUsesTheBestMicroKernel) {
   EXPECT_EQ(Planner("zen4").MatMul(128, 768, 3072), Algorithm::kStrassen)
       << "products take long there, compared with sums";
   EXPECT_EQ(Planner("zen5").MatMul(128, 768, 3072), Algorithm::kFmaGemm);
+  EXPECT_EQ(Planner("zen4").MatMul(128, 1376, 512), Algorithm::kStrassen)
+      << "the last panel is left over";
   EXPECT_EQ(Planner("avx2").MatMul(128, 768, 3072), Algorithm::kOneDnn);
 }
 

@@ -149,7 +149,7 @@ class Multiplication {
   void Plain() {
     alignas(64) float sums[kSums];
     for (int i = 0; i < 2; ++i) {
-      for (int j = 0; j < 2; ++j) {
+      for (int j = 0; j < 2 && panels_->panels[j] != nullptr; ++j) {
         Add(Quarter(i, 0), Panel(j, 0), {.to = sums});
         AddLast(Quarter(i, 1), Panel(j, 1), {.from = sums}, i, j);
       }

@@ -64,6 +64,10 @@ std::vector<DepthSlice> SlicesOf(int64_t k) {
 const float* PanelOf(const float* panels, int64_t k, int64_t pair, const DepthSlice& slice) {
   return panels + (2 * pair * k + slice.first) * kBlock;
 }
+// Returns the number of panels in a pair.
+int64_t PanelsOf(int64_t n, int64_t pair) {
+  return std::min<int64_t>(gemm::Blocks(n) - 2 * pair, 2);
+}
 // Returns the number of columns from the second panel of a pair on.
 int64_t ColumnsOfSecond(int64_t n, int64_t pair) { return n - (2 * pair + 1) * kBlock; }
 
@@ -137,7 +141,7 @@ class RowPairs {
       const float* const first = PanelOf(product_.panels, product_.k, pass.first_pair + j, slice);
       panels[j] = {.half = slice.half,
                    .workspace = workspace + j * strassen::PanelPairFloats(slice.half),
-                   .panels = {first, first + PanelSize()},
+                   .panels = {first, NumPanels(pass, j) == 2 ? first + PanelSize() : nullptr},
                    .is_balanced = pass.balanced[j] != 0};
     }
     strassen::Outputs to{.columns = product_.n, .epilogue = pass.epilogue};
@@ -162,6 +166,9 @@ class RowPairs {
   };
 
   int64_t PanelSize() const { return product_.k * kBlock; }
+  int64_t NumPanels(const Pass& pass, int64_t j) const {
+    return PanelsOf(product_.n, pass.first_pair + j);
+  }
 
   strassen::Rows RowsOf(const Pair& pair, const DepthSlice& slice) const {
     return {product_.a + pair.first * product_.k + slice.first, product_.k};
@@ -198,7 +205,7 @@ class RowPairs {
       const int64_t share = 2 * next->slice.half * kBlock / prefetching;
       const float* const panel =
           PanelOf(product_.panels, product_.k, next->first_pair + j, next->slice);
-      list.Add({panel + place * share, PanelSize()}, 2, share);
+      list.Add({panel + place * share, PanelSize()}, NumPanels(*next, j), share);
     }
     return list;
   }
@@ -218,11 +225,9 @@ int64_t MinStrassenRows(const MachineSpeeds& speeds) {
   return static_cast<int64_t>(kSavedNanosecondsAWeight / saved_a_row);
 }
 
-bool StrassenSupports(int64_t n, int64_t k) {
-  return k % kDepthUnit == 0 && gemm::Blocks(n) % 2 == 0;
-}
+bool StrassenSupports(int64_t n, int64_t k) { return k % kDepthUnit == 0 && gemm::Blocks(n) > 1; }
 
-int64_t StrassenPairs(int64_t n) { return gemm::Blocks(n) / 2; }
+int64_t StrassenPairs(int64_t n) { return (gemm::Blocks(n) + 1) / 2; }
 
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels) {
   const std::vector<DepthSlice> slices = SlicesOf(k);
@@ -234,7 +239,8 @@ absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels)
     for (int64_t pair = 0; pair < pairs; ++pair) {
       const float* const first = PanelOf(panels, k, pair, slice);
       const float* const both[2] = {first, first + k * kBlock};
-      *to++ = strassen::PanelsAreBalanced(ColumnsOfSecond(n, pair), slice.half, both);
+      *to++ = PanelsOf(n, pair) == 2 &&
+              strassen::PanelsAreBalanced(ColumnsOfSecond(n, pair), slice.half, both);
     }
   }
   return balanced;

@@ -106,6 +106,16 @@ TEST_F(StrassenGemmTest, GivesTheProductOfAnySize) {
   ExpectExact(2000, 128, 768, PostOps());
 }
 
+TEST_F(StrassenGemmTest, MultipliesALastPanelWithoutAPartner) {
+  for (const int64_t n : {33, 65, 96, 129, 160, 352}) ExpectExact(397, n, 512, PostOps());
+  ExpectExact(397, 144, 1600, {.bias = true, .add = true, .activation = Activation::kGeluErf});
+  Make(400, 160, 512);
+  a(3, 5) = kInfinity;
+  b(7, 159) = 1e20f;
+  Multiply();
+  ExpectNear(Exact(), kUlps);
+}
+
 TEST_F(StrassenGemmTest, EndsInBiasAdditionAndActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kRelu6, Activation::kGeluErf}) {
