@@ -83,11 +83,14 @@ class MapsForWeights final : public Allocator {
  public:
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
     if (size < kLargeBlockSize) return HeapAllocator()->Allocate(size);
-    void* const map =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) return OutOfMemory(size);
+    void* const map = MapAtHugePage(size);
+    if (map == nullptr) return OutOfMemory(size);
+    if (size >= kHugePage) AskForHugePages(map, size, &trials_);
     return IntrusivePtr<Buffer>(MakeRefCounted<WeightsBuffer>(static_cast<char*>(map), size));
   }
+
+ private:
+  HugePageTrials trials_;
 };
 
 class FileBuffer final : public Buffer {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +22,6 @@ namespace tessera {
 namespace {
 
 constexpr size_t kPage = size_t{1} << 12;
-constexpr size_t kHugePage = size_t{1} << 21;
 // Smaller blocks end in small pages, because they would waste much of a last huge page.
 constexpr size_t kMinWholePages = 2 * kHugePage;
 constexpr size_t kMaxFreeBytes = size_t{1} << 30;
@@ -42,17 +42,11 @@ size_t BlockSize(size_t size) {
                  size >= kMinWholePages ? kHugePage : kPage);
 }
 
-// Huge pages are several times faster to fault in, and need fewer entries of the TLB.
 void* MapHuge(size_t size) {
-  void* map =
-      ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) return nullptr;
-  char* const begin = static_cast<char*>(map);
-  char* const block = begin + (-reinterpret_cast<uintptr_t>(map) & (kHugePage - 1));
-  char* const end = begin + size + kHugePage;
-  if (block > begin) ::munmap(begin, static_cast<size_t>(block - begin));
-  if (end > block + size) ::munmap(block + size, static_cast<size_t>(end - (block + size)));
-  ::madvise(block, size, MADV_HUGEPAGE);  // where the kernel has none, small ones do
+  void* const block = MapAtHugePage(size);
+  if (block != nullptr) {
+    ::madvise(block, size, MADV_HUGEPAGE);  // where the kernel has none, small ones do
+  }
   return block;
 }
 
@@ -169,6 +163,13 @@ FreeBlocks& TheFreeBlocks() {
   return *blocks;
 }
 
+// The time that this thread has spent on a core. Other threads that take the core do not count.
+absl::Duration ThreadCpuTime() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return absl::DurationFromTimespec(time);
+}
+
 }  // namespace
 
 void* AllocateLargeBlock(size_t size, size_t* block_size) {
@@ -189,5 +190,46 @@ size_t ReleaseFreeMemory() {
 }
 
 size_t ReleaseBlocksFreedSince(absl::Time time) { return TheFreeBlocks().ReleaseSince(time); }
+
+void* MapAtHugePage(size_t size) {
+  if (size > SIZE_MAX / 2) return nullptr;
+  size = (size + kPage - 1) / kPage * kPage;
+  void* const map =
+      ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) return nullptr;
+  char* const begin = static_cast<char*>(map);
+  char* const block = begin + (-reinterpret_cast<uintptr_t>(map) & (kHugePage - 1));
+  char* const end = begin + size + kHugePage;
+  if (block > begin) ::munmap(begin, static_cast<size_t>(block - begin));
+  if (end > block + size) ::munmap(block + size, static_cast<size_t>(end - (block + size)));
+  return block;
+}
+
+bool HugePageTrials::ShouldTry(size_t size) {
+  absl::MutexLock lock(&mu_);
+  if (paused_bytes_ == 0) return true;
+  paused_bytes_ -= std::min(paused_bytes_, size);
+  return false;
+}
+
+bool HugePageTrials::Report(absl::Duration first_page) {
+  absl::MutexLock lock(&mu_);
+  if (first_page <= kSlow) {
+    next_pause_ = kFirstPause;
+    return true;
+  }
+  paused_bytes_ = next_pause_;
+  next_pause_ = std::min(2 * next_pause_, kLongestPause);
+  return false;
+}
+
+void AskForHugePages(void* block, size_t size, HugePageTrials* trials) {
+  if (!trials->ShouldTry(size)) return;
+  const size_t whole = size / kHugePage * kHugePage;
+  if (::madvise(block, whole, MADV_HUGEPAGE) != 0) return;  // the kernel has none
+  const absl::Duration start = ThreadCpuTime();
+  *static_cast<volatile char*>(block) = 0;
+  if (!trials->Report(ThreadCpuTime() - start)) ::madvise(block, whole, MADV_NOHUGEPAGE);
+}
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "runtime/tensor/large_blocks.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -104,6 +105,65 @@ TEST(LargeBlocksTest, ThreadsNeverShareABlock) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+constexpr absl::Duration kQuick = absl::Microseconds(500), kSlow = absl::Milliseconds(8);
+constexpr size_t kBlock = size_t{16} << 20;
+
+// Returns the number of blocks that have small pages before one tries huge ones.
+int PausedBlocks(HugePageTrials& trials) {
+  int blocks = 0;
+  while (!trials.ShouldTry(kBlock)) ++blocks;
+  return blocks;
+}
+
+TEST(HugePageTrialsTest, QuickPagesAreAskedForAlways) {
+  HugePageTrials trials;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(trials.ShouldTry(kBlock));
+    ASSERT_TRUE(trials.Report(kQuick));
+  }
+}
+
+TEST(HugePageTrialsTest, SlowPagesAreAskedForLessAndLessOften) {
+  HugePageTrials trials;
+  ASSERT_TRUE(trials.ShouldTry(kBlock));
+  EXPECT_FALSE(trials.Report(kSlow));
+  EXPECT_EQ(PausedBlocks(trials), 4);
+  EXPECT_FALSE(trials.Report(kSlow));
+  EXPECT_EQ(PausedBlocks(trials), 8);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(trials.Report(kSlow));
+    EXPECT_LE(PausedBlocks(trials), 64);
+  }
+}
+
+TEST(HugePageTrialsTest, AQuickPageEndsThePauses) {
+  HugePageTrials trials;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(trials.Report(kSlow));
+    PausedBlocks(trials);
+  }
+  EXPECT_TRUE(trials.Report(kQuick));
+  EXPECT_TRUE(trials.ShouldTry(kBlock));
+  EXPECT_FALSE(trials.Report(kSlow));
+  EXPECT_EQ(PausedBlocks(trials), 4);
+}
+
+TEST(HugePagesTest, BlocksBeginAtAHugePageAndKeepWhatIsWritten) {
+  HugePageTrials trials;
+  for (const size_t size : {size_t{1}, kHugePage, kHugePage + 1, 3 * kHugePage - 5}) {
+    auto* const block = static_cast<char*>(MapAtHugePage(size));
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kHugePage, 0);
+    if (size >= kHugePage) AskForHugePages(block, size, &trials);
+    EXPECT_EQ(block[0], 0);
+    EXPECT_EQ(block[size - 1], 0);
+    std::memset(block, 7, size);
+    EXPECT_EQ(block[size / 2], 7);
+    EXPECT_EQ(::munmap(block, size), 0);
+  }
+  EXPECT_EQ(MapAtHugePage(size_t{1} << 62), nullptr);
 }
 
 }  // namespace
