@@ -182,6 +182,37 @@ def stateful_flow():
     return file
 
 
+def conditions_in_loops():
+    """Loops of TF1 that need values from behind a condition for their gradients."""
+    file = GradientFile("conditions_in_loops")
+    x, w = random(1, 3, 3), random(2, 3, 3) * np.float32(0.4)
+
+    def halved(x, a):
+        return v1.cond(tf.reduce_sum(a) > 0, lambda: a * 0.5, lambda: tf.sin(x) + a)
+
+    def squares(x, w):
+        def body(i, a, total):
+            a = halved(x, tf.tanh(a @ w))
+            return i + 1, a, total + tf.reduce_mean(tf.square(a))
+
+        return v1.while_loop(lambda i, *_: i < 5, body, [0, x, 0.0])[1:]
+
+    def with_a_loop_behind(x, w):
+        def body(i, a):
+            a = halved(x, tf.tanh(a @ w))
+            a = v1.cond(tf.reduce_max(a) < 0.4, lambda: v1.cond(
+                tf.equal(i % 2, 0), lambda: a * a * 3.0, lambda: a - 0.3), lambda: tf.exp(-a))
+            a = v1.while_loop(lambda k, _: k < i % 3, lambda k, b: (k + 1, b + b * b @ w), [0, a])[1]
+            return i + 1, a * a
+
+        return v1.while_loop(lambda i, _: i < 5, body, [0, x])[1]
+
+    for build in (squares, with_a_loop_behind):
+        for sign in (1, -1):
+            file.raw(build, [sign * x, w], rtol=1e-4)
+    return file
+
+
 def variants():
     """Optionals, composite tensors in variants, CSR matrices, ragged and sparse tensors."""
     file = GradientFile("variants")
@@ -323,8 +354,8 @@ def compiled():
     return file
 
 
-FILES = (earlier_versions, pools, batch_norms, passing_on, references, stateful_flow, variants,
-         sparse_and_dense, recurrent, arrays_and_lists, compiled)
+FILES = (earlier_versions, pools, batch_norms, passing_on, references, stateful_flow,
+         conditions_in_loops, variants, sparse_and_dense, recurrent, arrays_and_lists, compiled)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,16 @@ bool HeadsLoop(const Node& merge) {
   });
 }
 
+// Returns the predicate of a Switch. A condition of tf.compat.v1 switches its pivots by the
+// predicate and its values by an Identity of it, and both are branches of the one condition.
+Endpoint PredicateOf(const Node& switch_node) {
+  Endpoint predicate = switch_node.input(1);
+  while (predicate.node->IsOp("Identity") && predicate.node->input(0).node != nullptr) {
+    predicate = predicate.node->input(0);
+  }
+  return predicate;
+}
+
 void AddMissing(const std::vector<ConditionBranch>& from, std::vector<ConditionBranch>* to) {
   for (const ConditionBranch& branch : from) {
     if (std::find(to->begin(), to->end(), branch) == to->end()) to->push_back(branch);
@@ -40,7 +50,7 @@ std::vector<ConditionBranch> ConditionContexts::Of(const Endpoint& endpoint) con
   if (endpoint.node->id() >= static_cast<int>(of_node_.size())) return {};
   std::vector<ConditionBranch> branches = of_node_[endpoint.node->id()];
   if (OpensBranch(*endpoint.node)) {
-    branches.push_back({endpoint.node->input(1), endpoint.index == 1});
+    branches.push_back({PredicateOf(*endpoint.node), endpoint.index == 1});
   }
   return branches;
 }
