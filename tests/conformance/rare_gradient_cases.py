@@ -76,6 +76,23 @@ def pools():
     return file
 
 
+def largest():
+    """What is largest in a row, of which several elements may be."""
+    file = GradientFile("largest")
+    ties = np.array([[2, 7, 7, 2, 7], [1, 1, 1, 1, 1]], np.float32)
+    for x in (random(1, 6), random(2, 2, 3, 5), random(3, 2, 5, dtype=np.float64), ties):
+        for k in (np.int32(1), np.int32(3), np.int32(x.shape[-1])):
+            file.op("TopKV2", [x, k])
+            # The order of what is not sorted may be any.
+            file.raw(lambda x, k=k: tf.reduce_sum(
+                tf.square(raw.TopKV2(input=x, k=k, sorted=False)[0]), -1), [x])
+    file.op("TopKV2", [ties, np.int64(2)])
+    # Both outputs: the indices have no gradient, and pick rows of another tensor here.
+    file.raw(lambda x, rows: tf.gather(rows, raw.TopKV2(input=x, k=2)[1]) * 2.0,
+             [random(4, 2, 5), random(5, 5, 3)])
+    return file
+
+
 def batch_norms():
     """Gradients of the gradients of batch normalisation, of the first two versions."""
     file = GradientFile("batch_norms")
@@ -354,7 +371,7 @@ def compiled():
     return file
 
 
-FILES = (earlier_versions, pools, batch_norms, passing_on, references, stateful_flow,
+FILES = (earlier_versions, pools, largest, batch_norms, passing_on, references, stateful_flow,
          conditions_in_loops, variants, sparse_and_dense, recurrent, arrays_and_lists, compiled)
 
 

@@ -85,6 +85,18 @@ TEST_F(GradientsTest, HandlesOfVariablesGoThroughConditions) {
   }
 }
 
+// TensorFlow declares TopK and cannot run it any more. Of equal elements the first ones are picked.
+TEST_F(GradientsTest, TopKGivesItsGradientToWhatItPicked) {
+  const Expr x = Reshape(Input({2, 7, 7, 2, 7, 1, 1, 1, 1, 1}), build_.Ints({2, 5}));
+  const Expr weights = Reshape(Input({10, 20, 30, 40}), build_.Ints({2, 2}));
+  for (const bool sorted : {true, false}) {
+    const std::vector<Expr> picked =
+        CallAll("TopK", {{x}}, {{"k", int64_t{2}}, {"sorted", sorted}});
+    ASSERT_EQ(picked.size(), 2u);
+    EXPECT_THAT(GradientOf(picked[0] * weights, x), ElementsAre(0, 10, 20, 0, 0, 30, 40, 0, 0, 0));
+  }
+}
+
 TEST_F(GradientsTest, XlasEinsumHasTheGradientOfEinsum) {
   const Expr x = Reshape(Input({1, 2, 3, 4, 5, 6}), build_.Ints({2, 3}));
   const Expr y = Reshape(Input({1, -1, 2, 0, 3, 5}), build_.Ints({3, 2}));
