@@ -71,14 +71,21 @@ REGISTER_GRADIENT("ResourceGather", [](GradientOp& op) {
   SetRows(op, Call("VariableShape", {op.in(0)}));
 });
 
-REGISTER_GRADIENT("GatherNd", [](GradientOp& op) {
+// Indices that are a column are numbers of rows, whose gradients stay slices.
+void GatherNdGradient(GradientOp& op, const Expr& params_shape) {
   const Expr indices = op.in(1);
-  op.Set(0, Call("ScatterNd", {indices, op.dy(), ShapeOf(op.in(0), indices.dtype())}));
+  const PartialShape shape = op.StaticShape(indices);
+  if (shape.rank() == 2 && shape.dim(1) == 1) {
+    op.SetSlices(0, op.dy(), Reshape(indices, op.build().Ints({-1})), params_shape);
+  } else {
+    op.Set(0, Call("ScatterNd", {indices, op.dy(), params_shape}));
+  }
+}
+REGISTER_GRADIENT("GatherNd", [](GradientOp& op) {
+  GatherNdGradient(op, ShapeOf(op.in(0), op.in(1).dtype()));
 });
 REGISTER_GRADIENT("ResourceGatherNd", [](GradientOp& op) {
-  const Expr indices = op.in(1);
-  const Expr shape = Call("VariableShape", {op.in(0)}, {{"out_type", indices.dtype()}});
-  op.Set(0, Call("ScatterNd", {indices, op.dy(), shape}));
+  GatherNdGradient(op, Call("VariableShape", {op.in(0)}, {{"out_type", op.in(1).dtype()}}));
 });
 
 Expr GatherNd(const Expr& params, const Expr& indices) {

@@ -85,6 +85,20 @@ TEST_F(GradientsTest, HandlesOfVariablesGoThroughConditions) {
   }
 }
 
+TEST_F(GradientsTest, RowsThatAColumnOfIndicesPicksStaySlices) {
+  const Expr x = Reshape(Input({1, 2, 3, 4, 5, 6}), build_.Ints({3, 2}));
+  const Expr column = build_.Constant(Tensor::Vector<int32_t>({2, 0, 2}));
+  const Expr picked = Call("GatherNd", {x, Reshape(column, build_.Ints({3, 1}))});
+  const auto slices = AddGradients(&graph_, {picked.endpoint()}, {x.endpoint()});
+  ASSERT_TRUE(slices.ok()) << slices.status();
+  ASSERT_TRUE(slices->front().is_sparse());
+  EXPECT_THAT(GradientOf(picked, x), ElementsAre(1, 1, 0, 0, 2, 2));
+  const Expr elements = Call("GatherNd", {x, build_.Ints({1, 1})});
+  const auto dense = AddGradients(&graph_, {elements.endpoint()}, {x.endpoint()});
+  ASSERT_TRUE(dense.ok()) << dense.status();
+  EXPECT_FALSE(dense->front().is_sparse());
+}
+
 // TensorFlow declares TopK and cannot run it any more. Of equal elements the first ones are picked.
 TEST_F(GradientsTest, TopKGivesItsGradientToWhatItPicked) {
   const Expr x = Reshape(Input({2, 7, 7, 2, 7, 1, 1, 1, 1, 1}), build_.Ints({2, 5}));
