@@ -44,11 +44,11 @@ class OptimizerBuilder {
   }
 
  private:
-  // The powers of beta1 and beta2 that Adam and its kin keep.
+  // The powers of beta1 and beta2 that Adam and its kin keep, in float whatever the variables are.
   absl::Status AddPowers(const Node& like) {
     const char* names[] = {"beta1", "beta2"};
     for (int i = 0; i < type_.powers; ++i) {
-      const Expr first = build_.Scalar(VariableDType(like), Parameter(names[i]));
+      const Expr first = build_.Scalar(DType::kFloat, Parameter(names[i]));
       const std::string name = build_.graph()->UniqueName(absl::StrCat(names[i], "_power"));
       ASSIGN_OR_RETURN(AddedVariable power,
                        AddVariable(build_.graph(), name, IsResourceVariable(like), PartialShape({}),
