@@ -77,8 +77,8 @@ Command PlotCommand() {
       .examples = {{"tessera plot run --svg loss.svg", "The terminal and a file."},
                    {"tessera plot run-a run-b --curve eval/accuracy", "Two runs in one chart."}},
   };
-  command.flags.Add("curve", &options->curves,
-                    "curve to draw instead, such as eval/accuracy; may be repeated", "NAME");
+  command.flags.Add("curve", &options->curves, "curve to draw instead, such as eval/accuracy",
+                    "NAME");
   command.flags.Add("svg", &options->svg, "file for the chart as SVG as well", "FILE");
   command.run = [options](absl::Span<const std::string> arguments) {
     return Plot(arguments, *options);
