@@ -12,30 +12,29 @@
 namespace tessera {
 namespace {
 
-// Sets output `o`, which has a value for each row of `indices`, to the gradients at the same
-// indices, and to zero where there is none. Both lists of indices are in row-major order; of equal
-// indices, the first one gets the gradient.
-absl::Status GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
-                            const Tensor& gradient_indices, const Tensor& indices) {
-  const int rank = static_cast<int>(indices.dim(1));
-  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(o, Shape{indices.dim(0)}));
-  ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-  const size_t size = DTypeSize(output->dtype());
-  int64_t g = 0;
-  for (int64_t i = 0; i < indices.dim(0); ++i) {
-    int order = -1;
-    for (; g < gradient.num_elements(); ++g) {
-      order = CompareIndices(gradient_indices.data<int64_t>() + g * rank,
-                             indices.data<int64_t>() + i * rank, rank);
-      if (order >= 0) break;
-    }
-    if (g == gradient.num_elements()) break;
-    if (order == 0) {
-      CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
-      ++g;
-    }
+// One operand of a sum, and how far the walk along its indices has come.
+struct Addend {
+  const Tensor& indices;
+  Tensor& gradient;
+  int64_t next = 0;
+
+  bool AtEnd() const { return next == indices.dim(0); }
+};
+
+// Compares the next index of `addend` with row `k` of `sum`, and goes past it unless it lies behind
+// that row. An equal index gets the gradient of the row. Returns whether it lay before the row.
+bool StepTo(const Tensor& sum, const Tensor& gradient, int64_t k, Addend* addend) {
+  const int rank = static_cast<int>(sum.dim(1));
+  const int order = CompareIndices(addend->indices.data<int64_t>() + addend->next * rank,
+                                   sum.data<int64_t>() + k * rank, rank);
+  if (order > 0) return false;
+  if (order == 0) {
+    const size_t size = DTypeSize(gradient.dtype());
+    CopyElements(gradient.dtype(), gradient.raw() + k * size,
+                 addend->gradient.mutable_raw() + addend->next * size, 1);
   }
-  return absl::OkStatus();
+  ++addend->next;
+  return order < 0;
 }
 
 // Errors: INVALID_ARGUMENT unless `indices` is a matrix, and all have one number of columns.
@@ -57,6 +56,9 @@ absl::Status CheckGradient(const Tensor& gradient, const Tensor& indices) {
                    gradient.shape().ToString(), ", the indices have ", indices.shape().ToString()));
 }
 
+// All indices are in row-major order; those that the sum lacks get zeros. One row of the sum serves
+// both operands before the walk goes on: of indices that repeat in an operand, the first one gets
+// the gradient, and the next one too if the other operand lay before the row.
 class SparseAddGradKernel : public OpKernel {
  public:
   explicit SparseAddGradKernel(const KernelBuild&) {}
@@ -66,8 +68,21 @@ class SparseAddGradKernel : public OpKernel {
     const Tensor& sum = ctx.input(3);
     RETURN_IF_ERROR(CheckIndices({&a, &b, &sum}));
     RETURN_IF_ERROR(CheckGradient(ctx.input(0), sum));
-    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a));
-    return GatherGradient(ctx, 1, ctx.input(0), sum, b);
+    Tensor* gradients[2];
+    for (int i = 0; i < 2; ++i) {
+      ASSIGN_OR_RETURN(gradients[i], ctx.AllocateOutput(i, Shape{ctx.input(i + 1).dim(0)}));
+      ZeroElements(gradients[i]->dtype(), gradients[i]->mutable_raw(),
+                   gradients[i]->num_elements());
+    }
+    Addend addends[] = {{a, *gradients[0]}, {b, *gradients[1]}};
+    for (int64_t k = 0; k < sum.dim(0) && !(addends[0].AtEnd() && addends[1].AtEnd());) {
+      bool is_before = false;
+      for (Addend& addend : addends) {
+        if (!addend.AtEnd()) is_before |= StepTo(sum, ctx.input(0), k, &addend);
+      }
+      if (!is_before) ++k;
+    }
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("SparseAddGrad", kCpu, SparseAddGradKernel);

@@ -50,6 +50,28 @@ TEST(SparseTest, ConjugatesOfMatricesKeepTheirEntries) {
   EXPECT_EQ(RunOp("Conj", {none}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// A row of the sum serves both operands before the next one, so that indices which repeat in one
+// of them all get its gradient while the other catches up.
+TEST(SparseTest, RepeatedIndicesGetTheGradientOfTheirSumLikeTensorFlows) {
+  const std::vector<Tensor> inputs = {Tensor::Vector<float>({5, 6, 7}), Column({0, 0, 1, 2}),
+                                      Column({3, 3}), Column({0, 0, 3})};
+  KernelRunner runner = KernelRunner::Create("SparseAddGrad", inputs).value();
+  const std::vector<Tensor> gradients = runner.Run(inputs).value();
+  const auto left = gradients[0].flat<float>(), right = gradients[1].flat<float>();
+  EXPECT_EQ(std::vector<float>(left.begin(), left.end()), (std::vector<float>{5, 6, 0, 0}));
+  EXPECT_EQ(std::vector<float>(right.begin(), right.end()), (std::vector<float>{7, 7}));
+}
+
+TEST(SparseTest, IndicesThatTheSumLacksGetNoGradient) {
+  const std::vector<Tensor> inputs = {Tensor::Vector<float>({5, 6}), Column({0, 1, 4}), Column({}),
+                                      Column({1, 4})};
+  KernelRunner runner = KernelRunner::Create("SparseAddGrad", inputs).value();
+  const std::vector<Tensor> gradients = runner.Run(inputs).value();
+  const auto left = gradients[0].flat<float>();
+  EXPECT_EQ(std::vector<float>(left.begin(), left.end()), (std::vector<float>{0, 5, 6}));
+  EXPECT_EQ(gradients[1].shape(), Shape({0}));
+}
+
 // The attribute `hashed_output` may say otherwise.
 TEST(SparseTest, CrossesAreOfTheirOutputsType) {
   const Tensor dense = Tensor::Zeros(DType::kInt64, {2, 1}).value();
