@@ -46,6 +46,11 @@ TESSERA_DEVICE_FUNCTION T OverRoot(T x, T y, T epsilon) {
   return x / (Sqrt(y) + epsilon);
 }
 
+template <typename T>
+TESSERA_DEVICE_FUNCTION T Sign(T x) {
+  return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x);
+}
+
 // Returns x, moved towards 0 by `threshold` >= 0 but not beyond 0. NaN stays NaN.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
@@ -206,10 +211,17 @@ struct CenteredRmsProp {
 };
 
 // McMahan and others: Ad Click Prediction (2013). `kSqrt`: the power of the learning rate is -1/2.
+// A linear term that is not beyond the threshold makes the variable 0. TensorFlow's sparse update
+// divides that 0 by the denominator; so a NaN, and a denominator of 0, make NaN there alone.
 template <typename T, bool kScaleByLr, bool kSqrt>
 struct Ftrl {
   TESSERA_DEVICE_FUNCTION explicit Ftrl(const T* s)
-      : lr(s[0]), l1(s[1]), l2(s[2]), power(-s[3]), shrinkage(T(2) * s[4]) {}
+      : lr(s[0]),
+        l1(s[1]),
+        l2(s[2]),
+        power(-s[3]),
+        shrinkage(T(2) * s[4]),
+        is_sparse(s[5] != T(0)) {}
   TESSERA_DEVICE_FUNCTION T Root(T x) const {
     if constexpr (kSqrt) {
       return Sqrt(x);
@@ -232,11 +244,13 @@ struct Ftrl {
       threshold = l1;
       denominator = root / lr + T(2) * l2;
     }
-    const T excess = SoftThreshold(linear, threshold);
-    var = excess == T(0) ? T(0) : -excess / denominator;
+    const bool is_beyond = linear > threshold || linear < -threshold;
+    const T excess = is_beyond ? linear - Sign(linear) * threshold : linear * T(0);
+    var = is_beyond || is_sparse ? -excess / denominator : T(0);
     accum = sum;
   }
   T lr, l1, l2, power, shrinkage;
+  bool is_sparse;
 };
 
 // Duchi, Singer: Efficient Learning using Forward-Backward Splitting (2009): a gradient step, and
@@ -278,7 +292,6 @@ struct AddSign {
     var -= lr * (alpha + decay * SignOfProduct(g, m)) * g;
   }
   TESSERA_DEVICE_FUNCTION static T SignOfProduct(T x, T y) { return Sign(x) * Sign(y); }
-  TESSERA_DEVICE_FUNCTION static T Sign(T x) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
   T lr, alpha, decay, beta;
 };
 

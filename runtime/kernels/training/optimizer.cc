@@ -86,6 +86,7 @@ class OptimizerKernel : public OpKernel {
     OptimizerStep step;
     step.rule = optimizer_.rule;
     step.variant = variant_;
+    if (optimizer_.rule == OptimizerRule::kFtrl) step.scalars.back() = is_sparse() ? 1 : 0;
     for (size_t i = 0; i < scalars_.size(); ++i) {
       const OptimizerScalar& scalar = optimizer_.scalars[i];
       const Tensor& input = ctx.input(scalars_[i]);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "Eigen/Core"
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -231,6 +232,56 @@ TEST(OptimizerTest, FtrlRoundsEachStepOfHalf) {
     ASSERT_EQ(static_cast<float>(got_linear.flat<Half>()[i]), static_cast<float>(z)) << i;
     ASSERT_EQ(static_cast<float>(got.flat<Half>()[i]), static_cast<float>(want)) << i;
   }
+}
+
+// Returns the variable after a step of FTRL with weight `l1` on elements that were 1 each.
+std::vector<float> AfterFtrl(bool is_sparse, const std::vector<float>& accum,
+                             const std::vector<float>& linear, float l1) {
+  const auto count = static_cast<int32_t>(accum.size());
+  const auto tensor = [&](const std::vector<float>& values) {
+    return Tensor::Vector<float>(values);
+  };
+  Var var(tensor(std::vector<float>(count, 1))), accum_var(tensor(accum)),
+      linear_var(tensor(linear));
+  std::vector<Tensor> inputs{var.handle(), accum_var.handle(), linear_var.handle(),
+                             *Tensor::Zeros(DType::kFloat, {count})};
+  if (is_sparse) {
+    std::vector<int32_t> indices(count);
+    std::iota(indices.begin(), indices.end(), 0);
+    inputs.push_back(Tensor::Vector<int32_t>(indices));
+  }
+  for (const float scalar : {1.0f, l1, 0.0f, -0.5f}) inputs.push_back(Tensor::Scalar(scalar));
+  EXPECT_TRUE(Apply(is_sparse ? "ResourceSparseApplyFtrl" : "ResourceApplyFtrl", inputs).ok());
+  const absl::Span<const float> values = var.values();
+  return {values.begin(), values.end()};
+}
+
+// All at once, so that vectors of several lengths are computed.
+TEST(OptimizerTest, FtrlMakesNanOfNegativeAccumulatorsInRowsAlone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> accum{-3, 4, 4, 0, nan}, linear{2, 2, nan, 0.25f, 2};
+  for (const int repeats : {1, 7}) {
+    std::vector<float> all_accum, all_linear;
+    for (int i = 0; i < repeats; ++i) {
+      all_accum.insert(all_accum.end(), accum.begin(), accum.end());
+      all_linear.insert(all_linear.end(), linear.begin(), linear.end());
+    }
+    const std::vector<float> dense = AfterFtrl(false, all_accum, all_linear, 0.5f);
+    const std::vector<float> rows = AfterFtrl(true, all_accum, all_linear, 0.5f);
+    for (size_t i = 0; i < dense.size(); ++i) {
+      if (i % accum.size() == 1) {
+        EXPECT_EQ(dense[i], -0.75f);
+        EXPECT_EQ(rows[i], -0.75f);
+      } else {
+        EXPECT_EQ(dense[i], 0) << i;
+        EXPECT_TRUE(std::isnan(rows[i])) << i;
+      }
+    }
+  }
+}
+
+TEST(OptimizerTest, FtrlMovesLinearTermsAwayByNegativeWeights) {
+  EXPECT_THAT(AfterFtrl(false, {1, 1, 1}, {1, -1, 0}, -0.5f), ElementsAre(-1.5f, 1.5f, 0));
 }
 
 TEST(OptimizerTest, ManyThreadsUpdateEachElementOnce) {
