@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
@@ -400,6 +402,37 @@ TEST(HostileSizesTest, NoWeightsAreMadeForImagesOfAnEmptyBatch) {
   const auto gradient =
       RunOp("ResizeBilinearGrad", {Floats({0, 1 << 30, 1 << 30, 1}), Floats({0, 2, 2, 1})});
   EXPECT_EQ(gradient->shape(), Shape({0, 2, 2, 1}));
+}
+
+TEST(HostileSizesTest, ProductsThatOverflowAreThoseOfShapesWithoutElements) {
+  constexpr int64_t kOdd = kHuge + 1;  // a square that is not 0 modulo 2^64
+  const Shape shape{0, kOdd, kOdd};
+  EXPECT_EQ(DimProduct(shape, 1, 3), 0);
+  EXPECT_EQ(DimProduct(shape, 1, 2), kOdd);
+  EXPECT_EQ(DimProduct(shape, 0, 3), 0);
+  EXPECT_EQ(DimProduct(shape, 3, 3), 1);
+  EXPECT_EQ(RowMajorStrides(shape.dims())[2], 1);
+  EXPECT_EQ(RowMajorStrides(shape.dims())[1], kOdd);
+  EXPECT_EQ(RowMajorStrides(shape.dims())[0], 0);
+}
+
+TEST(HostileSizesTest, TooManySetsWithoutElementsAreRefused) {
+  const Tensor many = Tensor::Zeros(DType::kInt32, {1 << 20, 1 << 10, 0}).value();
+  const Tensor few = Tensor::Zeros(DType::kInt32, {2, 3, 0}).value();
+  const Tensor none = Tensor::Zeros(DType::kInt32, {0}).value();
+  const AttrMap attrs{{"set_operation", std::string("union")}};
+  const Tensor positions = Tensor::Zeros(DType::kInt64, {0, 3}).value();
+  const Tensor shape = Tensor::Vector<int64_t>({1 << 20, 1 << 10, 1});
+  EXPECT_EQ(RunAll("DenseToDenseSetOperation", {many, many}, attrs).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      RunAll("DenseToSparseSetOperation", {many, positions, none, shape}, attrs).status().code(),
+      absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RunAll("SetSize", {positions, none, shape}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  const auto united = RunAll("DenseToDenseSetOperation", {few, few}, attrs);
+  ASSERT_TRUE(united.ok()) << united.status();
+  EXPECT_EQ((*united)[0].shape(), Shape({0, 3}));
 }
 
 }  // namespace
