@@ -124,6 +124,13 @@ TEST(HostileSizesTest, CentersWithoutCoordinatesAreEquallyNear) {
   EXPECT_EQ((*nearest)[1].flat<float>()[1], 0);
 }
 
+TEST(HostileSizesTest, PointsWithoutCoordinatesAreNotDrawn) {
+  const Tensor points = Floats({kHuge, 0}), three = Tensor::Scalar<int64_t>(3);
+  const auto drawn = RunOp("KmeansPlusPlusInitialization", {points, three, three, three});
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  EXPECT_EQ(drawn->shape(), Shape({3, 0}));
+}
+
 TEST(HostileSizesTest, TooManyEmptyRowsOfVariantsAreNotJoined) {
   const Tensor variants = Tensor::Zeros(DType::kVariant, {kHuge, 0}).value();
   const auto joined = RunAll("RaggedTensorFromVariant", {variants},

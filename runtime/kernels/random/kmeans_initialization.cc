@@ -117,6 +117,8 @@ class KmeansInitializationKernel : public OpKernel {
     auto retries = ctx.input(3).scalar<int64_t>();
     if (retries < 0) retries = 2 + static_cast<int64_t>(std::log(count));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{count, points.dim(1)}));
+    // Points without coordinates take no memory, and there may be any number of them.
+    if (points.dim(1) == 0) return absl::OkStatus();
     PointSampler sampler(Points(points.data<float>(), points.dim(0), points.dim(1)),
                          static_cast<uint64_t>(ctx.input(2).scalar<int64_t>()));
     for (int64_t i = 0; i < count; ++i) {
