@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdint>
+
 #include "runtime/kernels/primitives/cpu/elementwise.h"
 #include "runtime/kernels/primitives/cpu/reciprocal_root.h"
 #include "runtime/kernels/primitives/elementwise/unary.h"
@@ -5,15 +8,34 @@
 namespace tessera {
 namespace {
 
-// A faster loop whose results have the same bits as those of UnaryLoop().
+// Returns true if the operand and the result are contiguous in each row.
+template <typename R, typename X>
+bool AreContiguous(const LoopBlock& b) {
+  return b.column_stride[0] == sizeof(R) && b.column_stride[1] == sizeof(X);
+}
+
+// Elements that are not contiguous are copied, so that their results have the same bits.
 void ReciprocalRootLoop(const LoopBlock& b) {
-  if (b.column_stride[0] != sizeof(float) || b.column_stride[1] != sizeof(float)) {
-    UnaryLoop<functors::Rsqrt, float, float>(b);
-    return;
-  }
+  const bool is_direct = AreContiguous<float, float>(b);
+  constexpr int64_t kCopied = 64;
   for (int64_t row = 0; row < b.rows; ++row) {
-    ReciprocalRoots(reinterpret_cast<const float*>(b.data[1] + row * b.row_stride[1]), b.columns,
-                    reinterpret_cast<float*>(b.data[0] + row * b.row_stride[0]));
+    char* const y = b.data[0] + row * b.row_stride[0];
+    char* const x = b.data[1] + row * b.row_stride[1];
+    if (is_direct) {
+      ReciprocalRoots(reinterpret_cast<const float*>(x), b.columns, reinterpret_cast<float*>(y));
+      continue;
+    }
+    for (int64_t first = 0; first < b.columns; first += kCopied) {
+      const int64_t count = std::min(kCopied, b.columns - first);
+      float copies[kCopied];
+      for (int64_t i = 0; i < count; ++i) {
+        copies[i] = ElementAt<const float>(x, (first + i) * b.column_stride[1]);
+      }
+      ReciprocalRoots(copies, count, copies);
+      for (int64_t i = 0; i < count; ++i) {
+        ElementAt<float>(y, (first + i) * b.column_stride[0]) = copies[i];
+      }
+    }
   }
 }
 
