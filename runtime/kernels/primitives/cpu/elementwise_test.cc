@@ -1,6 +1,8 @@
 #include "runtime/kernels/primitives/cpu/elementwise.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -86,6 +88,29 @@ TEST(CpuElementwiseTest, ResultsDoNotDependOnWhereTheyAreStored) {
     expect([&](float value) { return functors::LeakyRelu()(value, alpha); });
     RunRow(tanh_grad, &alpha, 0, x, 1, z, kCount);
     expect([&](float value) { return value * (1 - alpha * alpha); });
+  }
+}
+
+// The loop of contiguous elements is written by hand.
+TEST(CpuElementwiseTest, ComplexAbsIsTheLibrarysOfEachNumber) {
+  constexpr float kSome[] = {0,       -0.0f, 1,     -0.75f, 3e-45f,   1e-30f,
+                             3.3e20f, 3e38f, 0.37f, 1e10f,  INFINITY, NAN};
+  std::vector<std::complex<float>> x;
+  for (const float real : kSome) {
+    for (const float imaginary : kSome) x.emplace_back(real, -imaginary);
+  }
+  std::vector<float> y(x.size());
+  LoopBlock block{};
+  block.rows = 1;
+  block.columns = static_cast<int64_t>(x.size());
+  block.data[0] = reinterpret_cast<char*>(y.data());
+  block.data[1] = reinterpret_cast<char*>(x.data());
+  block.column_stride[0] = sizeof(float);
+  block.column_stride[1] = sizeof(std::complex<float>);
+  FindElementwiseLoop("ComplexAbs", DType::kComplex64)(block);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float expected = std::abs(x[i]);
+    EXPECT_TRUE(y[i] == expected || (std::isnan(y[i]) && std::isnan(expected))) << x[i];
   }
 }
 
