@@ -50,6 +50,21 @@ TEST(ElementaryFunctionsTest, AgreesWithTheLibrary) {
                   10);
 }
 
+TEST(ElementaryFunctionsTest, TanhOfDoubleAgreesWithTheLibrary) {
+  std::mt19937_64 random(1);
+  for (const double high : {1e-300, 1e-9, 0.5, 3.0, 30.0}) {
+    std::uniform_real_distribution<double> arguments(-high, high);
+    for (int i = 0; i < 20000; ++i) {
+      const double x = arguments(random), want = std::tanh(x), size = std::fabs(want);
+      ASSERT_LE(std::fabs(Tanh(x) - want), 4 * (std::nextafter(size, 2.0) - size)) << x;
+    }
+  }
+  EXPECT_EQ(Tanh(HUGE_VAL), 1);
+  EXPECT_EQ(Tanh(-1e300), -1);
+  EXPECT_TRUE(std::signbit(Tanh(-0.0)));
+  EXPECT_TRUE(std::isnan(Tanh(std::nan(""))));
+}
+
 TEST(ElementaryFunctionsTest, KeepsTheEndsOfTheRange) {
   EXPECT_EQ(Exp(kInf), kInf);
   EXPECT_EQ(Exp(100.0f), kInf);
