@@ -26,6 +26,7 @@ struct Scratch {
   HeadMatrix keys, values;
   float *packed_keys = nullptr, *packed_values = nullptr;
   float* scores = nullptr;    // the scores of some queries
+  float* shares = nullptr;    // the factors of these queries' exponentials
   int64_t rows = 0, row = 0;  // the number of queries, and the space for the scores of each
 };
 
@@ -73,6 +74,7 @@ Next After(const AttentionInputs& in, int64_t image, int64_t head) {
 // Computes `count` queries of a head, from `first` on.
 void AttendHead(const AttentionInputs& in, int64_t image, int64_t head, int64_t first,
                 int64_t count, Scratch& scratch, Tensor* result) {
+  static const auto scale = HasAvx512() ? avx512::ScaleRows : avx2::ScaleRows;
   const float* const key = in.key->data<float>() + in.key_order.Begin(*in.key, image, head);
   scratch.keys.PackTransposed(key, in.key_order.token_stride(*in.key), scratch.packed_keys);
   const float* const value = in.value->data<float>() + in.value_order.Begin(*in.value, image, head);
@@ -90,9 +92,15 @@ void AttendHead(const AttentionInputs& in, int64_t image, int64_t head, int64_t 
     scratch.keys.Multiply(query + first * query_stride, query_stride, rows, scratch.scores,
                           scratch.row, {next.key, next.query});
     Weigh(in, image, head, first,
-          {.scores = scratch.scores, .rows = rows, .count = in.keys, .step = scratch.row});
-    scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_stride,
-                            output_stride, {next.value});
+          {.scores = scratch.scores,
+           .rows = rows,
+           .count = in.keys,
+           .step = scratch.row,
+           .shares = scratch.shares});
+    // The sums of values are scaled in place of the scores, because they are fewer.
+    float* const sums = output + first * output_stride;
+    scratch.values.Multiply(scratch.scores, scratch.row, rows, sums, output_stride, {next.value});
+    scale(scratch.shares, rows, in.value->dim(3), output_stride, sums);
   }
 }
 
@@ -105,11 +113,13 @@ absl::Status AttendRange(KernelContext& ctx, const AttentionInputs& in, int64_t 
   scratch.row = (in.keys + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
   scratch.rows = std::min(end - begin, std::max(kMinQueries, kCacheFloats / scratch.row));
   const int64_t keys = scratch.keys.size(), values = scratch.values.size();
-  ASSIGN_OR_RETURN(Tensor workspace,
-                   ctx.AllocateTemp(DType::kFloat, {keys + values + scratch.rows * scratch.row}));
+  ASSIGN_OR_RETURN(
+      Tensor workspace,
+      ctx.AllocateTemp(DType::kFloat, {keys + values + scratch.rows * (scratch.row + 1)}));
   scratch.packed_keys = workspace.data<float>();
   scratch.packed_values = scratch.packed_keys + keys;
   scratch.scores = scratch.packed_values + values;
+  scratch.shares = scratch.scores + scratch.rows * scratch.row;
   for (int64_t at = begin; at < end;) {
     const int64_t head = at / in.queries, first = at % in.queries;
     const int64_t count = std::min(end - at, in.queries - first);

@@ -96,11 +96,16 @@ Vector ExpOfScores(float factor, float bound, int64_t count, float* x) {
   return sums;
 }
 
-// Computes x = softmax(factor * x). `count` is a multiple of the vector's lanes.
-void Softmax(float factor, int64_t count, float* x) {
+// Computes x = softmax(factor * x), or the exponentials and their share if `share` is not null.
+// `count` is a multiple of the vector's lanes.
+void Softmax(float factor, int64_t count, float* share, float* x) {
   const float bound = Greatest(x, count);  // ignores a NaN, which makes the sum below NaN
   const Vector sums = ExpOfScores(factor, bound, count, x);
   const Vector shares = 1.0f / SumOfLanes(sums);
+  if (share != nullptr) {
+    *share = shares[0];
+    return;
+  }
   for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * shares, x + i);
 }
 
@@ -123,13 +128,21 @@ void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
   }
   const int64_t whole = (s.count + kLanes - 1) / kLanes * kLanes;
   for (int64_t i = s.count; i < whole; ++i) x[i] = -math::kInf;
-  Softmax(factor, whole, x);
+  Softmax(factor, whole, s.shares == nullptr ? nullptr : s.shares + row, x);
 }
 
 }  // namespace
 
 void SoftmaxScores(const ScoreRows& rows) {
   for (int64_t row = 0; row < rows.rows; ++row) SoftmaxScoreRow(rows, row);
+}
+
+void ScaleRows(const float* factors, int64_t rows, int64_t count, int64_t step, float* values) {
+  for (int64_t row = 0; row < rows; ++row, values += step) {
+    const float factor = factors[row];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) values[i] *= factor;
+  }
 }
 
 }  // namespace tessera::TESSERA_VECTOR_ABI

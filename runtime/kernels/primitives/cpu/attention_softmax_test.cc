@@ -1,5 +1,6 @@
 #include "runtime/kernels/primitives/cpu/attention_softmax.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -116,6 +117,31 @@ TEST_P(AttentionSoftmaxTest, AnyScaleIsThatOfTheScores) {
       } else {
         EXPECT_NEAR(scores[i], expected[i], 1e-6) << scale << " " << i;
       }
+    }
+  }
+}
+
+TEST_P(AttentionSoftmaxTest, ExponentialsBecomeTheSoftmaxByTheirShares) {
+  constexpr int64_t kRows = 3, kCount = 37, kStep = 48;
+  std::vector<float> scores(kRows * kStep), softmax;
+  for (int64_t i = 0; i < kRows * kStep; ++i) scores[i] = static_cast<float>(i * 29 % 31) / 8;
+  scores[2 * kStep + 5] = kNan;
+  for (int64_t row = 0; row < kRows; ++row) {
+    const auto begin = scores.begin() + row * kStep;
+    const std::vector<float> weights = Softmax({begin, begin + kCount});
+    softmax.insert(softmax.end(), weights.begin(), weights.end());
+  }
+  float shares[kRows];
+  Weigh({.scores = scores.data(), .rows = kRows, .count = kCount, .step = kStep, .shares = shares});
+  EXPECT_EQ(*std::max_element(scores.begin(), scores.begin() + kCount), 1);
+  GetParam() ? avx512::ScaleRows(shares, kRows, kCount, kStep, scores.data())
+             : avx2::ScaleRows(shares, kRows, kCount, kStep, scores.data());
+  for (int64_t i = 0; i < kRows * kCount; ++i) {
+    const float share = scores[i / kCount * kStep + i % kCount];
+    if (i / kCount == 2) {
+      ASSERT_TRUE(std::isnan(share)) << i;
+    } else {
+      ASSERT_FLOAT_EQ(share, softmax[i]) << i;
     }
   }
 }
