@@ -33,22 +33,31 @@ std::string VariableOf(absl::string_view answer, const rapidjson::Document& info
   return info["trainable"][number].GetString();
 }
 
+absl::Status CheckForm(const std::string& name, const Tensor& got, const Tensor& want) {
+  if (got.dtype() == want.dtype() && got.shape() == want.shape()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("'", name, "' is ", DTypeName(got.dtype()),
+                                          got.shape().ToString(), ", want ",
+                                          DTypeName(want.dtype()), want.shape().ToString()));
+}
+
 }  // namespace
 
 absl::StatusOr<RoundingVariables> RoundingVariables::Find(const std::string& directory,
                                                           const rapidjson::Document& info) {
   ASSIGN_OR_RETURN(const auto answer, ReadAnswer(JoinPath(directory, "grads_0.pb")));
-  std::map<std::string, double> sizes;
+  std::map<std::string, double> sizes;  // by the names of the gradients
   double largest = 0;
   for (const auto& [name, gradient] : answer) {
-    const std::string variable = VariableOf(name, info);
-    if (variable.empty()) continue;
-    sizes[variable] = LargestElement(gradient);
-    largest = std::max(largest, sizes[variable]);
+    if (VariableOf(name, info).empty()) continue;
+    sizes[name] = LargestElement(gradient);
+    largest = std::max(largest, sizes[name]);
   }
   RoundingVariables found;
-  for (const auto& [variable, size] : sizes) {
-    if (size > 0 && size < kRounding * largest) found.names_.insert(variable);
+  found.limit_ = kRounding * largest;
+  for (const auto& [name, size] : sizes) {
+    if (!(size > 0 && size < found.limit_)) continue;
+    found.answers_.insert(name);
+    found.names_.insert(VariableOf(name, info));
   }
   return found;
 }
@@ -59,13 +68,19 @@ absl::Status RoundingVariables::Check(const std::string& key, const Tensor& got,
     return key == name || absl::EndsWith(key, absl::StrCat("/", name));
   });
   if (!is_rounding) return CheckTensor(key, got, want, tolerance);
-  if (got.dtype() != want.dtype() || got.shape() != want.shape()) {
-    return absl::DataLossError(absl::StrCat("'", key, "' is ", DTypeName(got.dtype()),
-                                            got.shape().ToString(), ", want ",
-                                            DTypeName(want.dtype()), want.shape().ToString()));
-  }
+  RETURN_IF_ERROR(CheckForm(key, got, want));
   if (std::isfinite(LargestElement(got))) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("'", key, "' has an element that is not finite"));
+}
+
+absl::Status RoundingVariables::CheckGradient(const std::string& answer, const Tensor& got,
+                                              const Tensor& want, double tolerance) const {
+  if (!answers_.contains(answer)) return CheckTensor(answer, got, want, tolerance);
+  RETURN_IF_ERROR(CheckForm(answer, got, want));
+  const double size = LargestElement(got);
+  if (size < limit_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("'", answer, "' has an element of the size ", size,
+                                          ", though rounding alone gives less than ", limit_));
 }
 
 }  // namespace tessera

@@ -32,9 +32,16 @@ class RoundingVariables {
   // ends with the name.
   absl::Status Check(const std::string& key, const Tensor& got, const Tensor& want,
                      double tolerance) const;
+  // Does what CheckTensor() does with a gradient that grads_0.pb names `answer`. Of these variables
+  // it compares dtype and shape alone, and checks that the gradient is as small as the recorded one
+  // had to be.
+  absl::Status CheckGradient(const std::string& answer, const Tensor& got, const Tensor& want,
+                             double tolerance) const;
 
  private:
   std::set<std::string> names_;
+  std::set<std::string> answers_;  // the names of their gradients
+  double limit_ = 0;               // above all elements of these
 };
 
 }  // namespace tessera

@@ -69,5 +69,15 @@ TEST(RoundingVariablesTest, MayHaveAnyFiniteValuesAndOthersMayNot) {
       found.Check("bias", Floats({std::numeric_limits<float>::quiet_NaN(), 3}), want, 1e-2).ok());
 }
 
+TEST(RoundingVariablesTest, HaveGradientsAsSmallAsTheRecordedOnes) {
+  const RoundingVariables found = FindIn({{"grad_0", Floats({2})}, {"grad_1", Floats({1e-7f, 0})}},
+                                         R"({"trainable": ["kernel", "bias"]})");
+  const Tensor want = Floats({1e-7f, 0});
+  EXPECT_TRUE(found.CheckGradient("grad_1", Floats({-1.9e-6f, 1e-6f}), want, 1e-4).ok());
+  EXPECT_FALSE(found.CheckGradient("grad_1", Floats({0, 2.1e-6f}), want, 1e-4).ok());
+  EXPECT_FALSE(found.CheckGradient("grad_1", Floats({0}), want, 1e-4).ok());
+  EXPECT_FALSE(found.CheckGradient("grad_0", Floats({1}), Floats({2}), 1e-4).ok());
+}
+
 }  // namespace
 }  // namespace tessera

@@ -80,6 +80,20 @@ absl::Status Initialise(Session& session, const std::string& init_op,
   return session.Run(feeds, {}, {absl::StrCat(variables.saver, "/restore_all")}, nullptr);
 }
 
+// Finds the recorded value of variable `i`. It has the variable's name in checkpoints or, of a part
+// of a partitioned variable, the name of the part, whose value "PART/read" gives.
+std::map<std::string, Tensor>::const_iterator FindRecorded(
+    const std::map<std::string, Tensor>& recorded, const SavedVariables& variables, size_t i) {
+  auto found = recorded.find(variables.names[i]);
+  if (variables.slices[i].empty()) return found;
+  std::string part = variables.values[i];
+  while (found == recorded.end() && absl::StrContains(part, '/')) {
+    part.resize(part.rfind('/'));
+    found = recorded.find(part);
+  }
+  return found;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Open(const tensorflow::MetaGraphDef& meta) {
   ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(TrainingSession()));
   RETURN_IF_ERROR(session->Extend(meta.graph_def()));
@@ -119,9 +133,9 @@ absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Docu
   std::map<std::string, Tensor> want(final_values.begin(), final_values.end());
   ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   for (size_t i = 0; i < values.size(); ++i) {
-    auto it = want.find(variables.names[i]);
+    const auto it = FindRecorded(want, variables, i);
     if (it == want.end()) continue;
-    RETURN_IF_ERROR(rounding.Check(variables.names[i], values[i], it->second, 1e-2));
+    RETURN_IF_ERROR(rounding.Check(it->first, values[i], it->second, 1e-2));
     want.erase(it);
   }
   if (want.empty()) return absl::OkStatus();
@@ -213,6 +227,7 @@ absl::Status ReplayGradients(const std::string& directory, const rapidjson::Docu
                    ReadMessage<tensorflow::MetaGraphDef>(JoinPath(directory, "forward.meta")));
   ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def(), info));
   ASSIGN_OR_RETURN(const auto first, ReadAnswer(JoinPath(directory, "grads_0.pb")));
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ImportGraph(meta.graph_def()));
   ASSIGN_OR_RETURN(AddedGradients added,
                    AddGradientsOf(first, info["loss"].GetString(), graph.get()));
@@ -228,9 +243,9 @@ absl::Status ReplayGradients(const std::string& directory, const rapidjson::Docu
     std::vector<Tensor> got;
     RETURN_IF_ERROR(session->Run(feed, added.fetches, {}, &got));
     for (size_t i = 0; i < got.size(); ++i) {
-      RETURN_IF_ERROR(
-          Annotate(CheckTensor(added.variables[i], got[i], want.at(added.variables[i]), 1e-4),
-                   absl::StrCat("gradient, feed ", k, ": ")));
+      const std::string& name = added.variables[i];
+      RETURN_IF_ERROR(Annotate(rounding.CheckGradient(name, got[i], want.at(name), 1e-4),
+                               absl::StrCat("gradient, feed ", k, ": ")));
     }
     RETURN_IF_ERROR(CheckSlices(*session, feed, answer, added));
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
@@ -63,17 +64,17 @@ absl::StatusOr<std::map<std::string, Tensor>> RunSignatureOf(const SavedModelBun
   return answer;
 }
 
-// Compares what a signature answers to `feed` with a recorded answer.
-absl::Status CheckSignature(const SavedModelBundle& bundle, const std::string& name,
-                            const std::vector<NamedTensor>& feed, const std::string& recorded,
-                            double tolerance) {
+// Compares what a signature answers to `feed` with a recorded answer by check(name, got, want).
+absl::Status CheckSignature(
+    const SavedModelBundle& bundle, const std::string& name, const std::vector<NamedTensor>& feed,
+    const std::string& recorded,
+    absl::FunctionRef<absl::Status(const std::string&, const Tensor&, const Tensor&)> check) {
   ASSIGN_OR_RETURN(const auto got, RunSignatureOf(bundle, name, feed));
   ASSIGN_OR_RETURN(const std::vector<NamedTensor> want, ReadAnswer(recorded));
   for (const auto& [alias, tensor] : want) {
     auto it = got.find(alias);
     if (it == got.end()) return absl::DataLossError(absl::StrCat(name, " lacks '", alias, "'"));
-    RETURN_IF_ERROR(
-        Annotate(CheckTensor(alias, it->second, tensor, tolerance), absl::StrCat(name, ": ")));
+    RETURN_IF_ERROR(Annotate(check(alias, it->second, tensor), absl::StrCat(name, ": ")));
   }
   return absl::OkStatus();
 }
@@ -115,9 +116,13 @@ absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::D
   }
   ASSIGN_OR_RETURN(const rapidjson::Document losses, ReadJson(JoinPath(directory, "losses.json")));
 
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   RETURN_IF_ERROR(RunSignatureOf(bundle, "init", {}).status());
   RETURN_IF_ERROR(
-      CheckSignature(bundle, "gradients", feeds[0], JoinPath(directory, "grads_0.pb"), 1e-4));
+      CheckSignature(bundle, "gradients", feeds[0], JoinPath(directory, "grads_0.pb"),
+                     [&](const std::string& answer, const Tensor& got, const Tensor& want) {
+                       return rounding.CheckGradient(answer, got, want, 1e-4);
+                     }));
   // Moving averages have changed.
   RETURN_IF_ERROR(RunSignatureOf(bundle, "init", {}).status());
   RETURN_IF_ERROR(Train(bundle, feeds, losses, 0, kSavedStep));
@@ -127,11 +132,13 @@ absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::D
   RETURN_IF_ERROR(
       RunSignatureOf(bundle, "save", {{"prefix", Tensor::Scalar(std::string(saved))}}).status());
   const std::string recorded = JoinPath(directory, absl::StrCat("step", kSavedStep));
-  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   RETURN_IF_ERROR(CheckCheckpoint(saved, recorded, rounding));
   RETURN_IF_ERROR(Train(bundle, feeds, losses, kSavedStep, losses.Size()));
-  RETURN_IF_ERROR(CheckSignature(bundle, "predict", feeds[0],
-                                 JoinPath(directory, "predict_after_50.pb"), 1e-2));
+  RETURN_IF_ERROR(
+      CheckSignature(bundle, "predict", feeds[0], JoinPath(directory, "predict_after_50.pb"),
+                     [](const std::string& name, const Tensor& got, const Tensor& want) {
+                       return CheckTensor(name, got, want, 1e-2);
+                     }));
 
   // TensorFlow's checkpoint goes on on the same curve.
   RETURN_IF_ERROR(
