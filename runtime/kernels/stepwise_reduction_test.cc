@@ -86,6 +86,7 @@ constexpr RecordedOp kOps[] = {
     {"LogSoftmax", DType::kHalf, 0xed7f28f4eda0ffba},
     {"AddN", DType::kHalf, 0x9e231947bfba1708},
     {"AvgPool", DType::kHalf, 0xd3cb844a365fcb76},
+    {"MaxPoolGrad", DType::kHalf, 0x979f7ef72e918094},
     {"AvgPoolGrad", DType::kHalf, 0xe45d0e9bc9029640},
     {"BiasAddGrad", DType::kBfloat16, 0xd29a231ca1aed726},
     {"L2Loss", DType::kBfloat16, 0x6e7401872c4babbe},
@@ -93,6 +94,7 @@ constexpr RecordedOp kOps[] = {
     {"LogSoftmax", DType::kBfloat16, 0xac3492de8e4251cf},
     {"AddN", DType::kBfloat16, 0xf3d056e8c03ae417},
     {"AvgPool", DType::kBfloat16, 0xbd2fe9febdffa4ca},
+    {"MaxPoolGrad", DType::kBfloat16, 0xd79b6b1ea184703d},
 };
 
 std::vector<Tensor> InputsOf(const RecordedOp& r, AttrMap* attrs) {
@@ -110,6 +112,12 @@ std::vector<Tensor> InputsOf(const RecordedOp& r, AttrMap* attrs) {
     return addends;
   }
   (*attrs)["ksize"] = std::vector<int64_t>{1, 3, 3, 1};
+  if (op == "MaxPoolGrad") {
+    (*attrs)["strides"] = std::vector<int64_t>{1, 1, 1, 1};
+    (*attrs)["padding"] = std::string("SAME");
+    const Tensor image = Numbers(r.dtype, {2, 7, 7, 8});
+    return {image, RunOp("MaxPool", {image}, *attrs).value(), image};
+  }
   (*attrs)["strides"] = std::vector<int64_t>{1, 2, 2, 1};
   (*attrs)["padding"] = std::string(op == "AvgPool" ? "SAME" : "VALID");
   if (op == "AvgPool") return {Numbers(r.dtype, {2, 7, 7, 8})};

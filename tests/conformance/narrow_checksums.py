@@ -86,6 +86,11 @@ def print_others(dtype, name):
         ("AddN", raw.AddN(inputs=tf.unstack(narrow_numbers(dtype, 20, 50)))),
         ("AvgPool", raw.AvgPool(value=narrow_numbers(dtype, 2, 7, 7, 8), ksize=[1, 3, 3, 1],
                                 strides=[1, 2, 2, 1], padding="SAME"))]
+    image = narrow_numbers(dtype, 2, 7, 7, 8)
+    windows = {"ksize": [1, 3, 3, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
+    pooled = raw.MaxPool(input=image, **windows)
+    results.append(("MaxPoolGrad", raw.MaxPoolGrad(
+        orig_input=image, orig_output=pooled, grad=image, **windows)))
     if dtype == tf.float16:
         results.append(("AvgPoolGrad", raw.AvgPoolGrad(
             orig_input_shape=[2, 9, 9, 8], grad=narrow_numbers(dtype, 2, 4, 4, 8),

@@ -125,6 +125,7 @@ void ForMaxima(const PoolShape& s, const T* in, int64_t in_start, int64_t out_st
   }
 }
 
+// TensorFlow rounds after each gradient that a first maximum gets.
 template <bool kAllEqual, typename T>
 void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
                  const Tensor& gradient, Tensor* output) {
@@ -139,7 +140,7 @@ void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input
                              sums[in - in_start] += static_cast<Sum>(from[pooled]);
                            });
     };
-    if constexpr (std::is_same_v<T, SumOf<T>>) {
+    if constexpr (!kAllEqual || std::is_same_v<T, SumOf<T>>) {
       std::fill_n(to, size, T(0));
       add_to(to);
     } else {
@@ -259,8 +260,8 @@ absl::Status RunArgmaxPoolGradient(KernelContext& ctx, const PoolShape& shape, A
   const int64_t image_size = shape.input_points() * shape.channels;
   const int64_t pooled_size = shape.output_points() * shape.channels;
   return VisitRealType(gradient.dtype(), [&]<typename T>() -> absl::Status {
-    ASSIGN_OR_RETURN(Tensor scratch, MakeSums<T>(ctx, output->shape()));
-    SumOf<T>* const sums = scratch.data<SumOf<T>>();
+    T* const sums = output->data<T>();
+    std::fill_n(sums, output->num_elements(), T(0));
     for (int64_t i = 0; i < gradient.num_elements(); ++i) {
       int64_t place =
           argmax.dtype() == DType::kInt32 ? argmax.data<int32_t>()[i] : argmax.data<int64_t>()[i];
@@ -269,9 +270,8 @@ absl::Status RunArgmaxPoolGradient(KernelContext& ctx, const PoolShape& shape, A
         return absl::InvalidArgumentError(
             absl::StrCat("argmax names element ", place, " of ", output->num_elements()));
       }
-      sums[place] += static_cast<SumOf<T>>(gradient.data<T>()[i]);
+      sums[place] += gradient.data<T>()[i];
     }
-    Store<T>(sums, output);
     return absl::OkStatus();
   });
 }
