@@ -135,13 +135,31 @@ class Mixed(tf.Module):
         return tf.train.Checkpoint(tracked=self.tracked)
 
 
-# No transformer in bfloat16: two of its first 20 losses are up to 1.5e-3 away from TensorFlow's, and
-# why is not known. With a learning rate of 0.002, TensorFlow's own curve moves by 1.2e-2 if its
-# products are summed in another order (TF_ENABLE_ONEDNN_OPTS=0).
+@pytest.fixture(name="as_written")
+def _as_written():
+    """TensorFlow computes the sums and products of a graph as they are written. Its optimizer of
+    arithmetic regroups them, by which the bfloat16 losses of the transformer move by up to 1.7e-3
+    in 30 steps."""
+    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({"arithmetic_optimization": True})
+
+
+@pytest.mark.usefixtures("as_written")
+def test_transformers_in_bfloat16_train_as_the_graph_is_written(tmp_path):
+    expect_training_of_keras(transformer, "mixed_bfloat16", tmp_path)
+
+
 @pytest.mark.parametrize("layers, policy", [
     (dense, "mixed_bfloat16"), (convolution, "mixed_bfloat16"), (recurrence, "mixed_bfloat16"),
     (convolution, "mixed_float16"), (recurrence, "mixed_float16"), (transformer, "mixed_float16")])
 def test_policies_of_keras_train_as_in_tensorflow(layers, policy, tmp_path):
+    expect_training_of_keras(layers, policy, tmp_path)
+
+
+def expect_training_of_keras(layers, policy, tmp_path):
     # So large that the first gradients are infinite, and that later ones are at times.
     model = Mixed(layers, policy, first_scale=2.0**22)
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.calls)
