@@ -1,5 +1,5 @@
 // Ops that graphs as users write them do not have: the runtime, and TensorFlow's optimizer, put
-// them in.
+// them in. Their kernels are in the families of the ops that they stand for.
 #include "runtime/framework/op.h"
 
 namespace tessera {
