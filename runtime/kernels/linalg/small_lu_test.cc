@@ -3,27 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/linalg/testing/normal_numbers.h"
 
 namespace tessera {
 namespace {
 
 template <typename T>
-class SmallLuTest : public ::testing::Test {
- protected:
-  std::vector<T> Numbers(int64_t count) {
-    std::vector<T> numbers(count);
-    std::normal_distribution<T> normal;
-    for (T& number : numbers) number = normal(random_);
-    return numbers;
-  }
-
-  static constexpr double kEpsilon = std::numeric_limits<T>::epsilon();
-  std::mt19937 random_{7};
-};
+using SmallLuTest = NormalNumbersTest<T>;
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SmallLuTest, Types);
 

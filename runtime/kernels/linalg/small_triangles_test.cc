@@ -3,26 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/linalg/testing/normal_numbers.h"
 
 namespace tessera {
 namespace {
 
 template <typename T>
-class SmallTrianglesTest : public ::testing::Test {
+class SmallTrianglesTest : public NormalNumbersTest<T> {
  protected:
-  std::vector<T> Numbers(int64_t count) {
-    std::vector<T> numbers(count);
-    std::normal_distribution<T> normal;
-    for (T& number : numbers) number = normal(random_);
-    return numbers;
-  }
   // A product of a matrix and its transpose, with `diagonal` added.
   std::vector<T> Symmetric(int64_t n, T diagonal) {
-    const std::vector<T> factor = Numbers(n * n);
+    const std::vector<T> factor = this->Numbers(n * n);
     std::vector<T> product(n * n);
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {
@@ -33,9 +27,6 @@ class SmallTrianglesTest : public ::testing::Test {
     }
     return product;
   }
-
-  static constexpr double kEpsilon = std::numeric_limits<T>::epsilon();
-  std::mt19937 random_{7};
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SmallTrianglesTest, Types);
