@@ -32,6 +32,18 @@ Memories& AllMemories() {
   return *memories;
 }
 
+class PoisonedBuffer final : public Buffer {
+ public:
+  explicit PoisonedBuffer(IntrusivePtr<Buffer> heap)
+      : Buffer(heap->data(), heap->size(), /*writable=*/true), heap_(std::move(heap)) {
+    std::memset(data_, kPoisonByte, size_);
+  }
+  ~PoisonedBuffer() override { std::memset(data_, kPoisonByte, size_); }
+
+ private:
+  const IntrusivePtr<Buffer> heap_;
+};
+
 class PinnedBuffer final : public Buffer {
  public:
   explicit PinnedBuffer(IntrusivePtr<Buffer> heap)
@@ -159,6 +171,11 @@ absl::StatusOr<char*> AcceleratorMemory::Allocate(size_t size) {
 void AcceleratorMemory::Order(int earlier, int later) {
   ++num_orders_;
   streams_[later]->WaitFor(*streams_[earlier]);
+}
+
+absl::StatusOr<IntrusivePtr<Buffer>> PoisonedHostMemory::Allocate(size_t size) {
+  ASSIGN_OR_RETURN(IntrusivePtr<Buffer> heap, HeapAllocator()->Allocate(size));
+  return IntrusivePtr<Buffer>(MakeRefCounted<PoisonedBuffer>(std::move(heap)));
 }
 
 absl::StatusOr<IntrusivePtr<Buffer>> PinnedMemory::Allocate(size_t size) {

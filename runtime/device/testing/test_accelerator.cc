@@ -76,6 +76,7 @@ class TestAccelerator::FurtherStream final : public Device, public CapturingDevi
       : Device(accelerator->name(), accelerator->priority()),
         stream_(full_name(), options, &accelerator->stream_),
         num_captured_enqueued_(&accelerator->num_captured_enqueued_) {}
+  using Device::SetHostMemory;
   using Device::SetMemory;
 
   LateStream* late_stream() { return &stream_; }
@@ -119,8 +120,11 @@ absl::StatusOr<std::unique_ptr<TestAccelerator>> TestAccelerator::Make(
   AcceleratorMemory& memory = *device->memory_;
   for (int i = 0; i < kNumStreams; ++i) streams[i]->SetMemory(&memory, i);
   device->SetMemory(streams[0], memory.allocator(0), &device->pinned_);
+  device->SetHostMemory(&device->host_);
   for (int i = 1; i < kNumStreams; ++i) {
-    device->further_streams_[i - 1]->SetMemory(streams[i], memory.allocator(i), &device->pinned_);
+    FurtherStream& further = *device->further_streams_[i - 1];
+    further.SetMemory(streams[i], memory.allocator(i), &device->pinned_);
+    further.SetHostMemory(&device->host_);
   }
   return device;
 }

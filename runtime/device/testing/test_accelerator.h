@@ -64,6 +64,7 @@ class TestAccelerator final : public Device,
 
   // The stream may hold the last shares in buffers, whose release enqueues more work.
   std::unique_ptr<AcceleratorMemory> memory_;
+  PoisonedHostMemory host_;
   PinnedMemory pinned_;
   LateStream stream_;
   std::vector<std::unique_ptr<FurtherStream>> further_streams_;

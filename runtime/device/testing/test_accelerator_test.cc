@@ -165,6 +165,13 @@ TEST_F(TestAcceleratorTest, NewMemoryIsPoisonAlsoWhenItWasUsedBefore) {
   EXPECT_THAT(Read(next), Each(testing::IsNan()));
 }
 
+TEST_F(TestAcceleratorTest, HostMemoryIsPoisonUntilItIsWritten) {
+  const Tensor fresh =
+      Tensor::Allocate(DType::kFloat, {4}, device_->allocator(MemoryKind::kHost)).value();
+  EXPECT_EQ(fresh.memory_kind(), MemoryKind::kHost);
+  for (const float x : fresh.flat<float>()) EXPECT_TRUE(std::isnan(x)) << x;
+}
+
 TEST_F(TestAcceleratorTest, BlockReleasedBeforeItsLastUseRanIsStillReadWhole) {
   Tensor y = OnDevice({2});
   {
