@@ -7,6 +7,7 @@
 #include "Eigen/Core"
 #include "absl/container/flat_hash_map.h"
 #include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -142,7 +143,8 @@ class ElementwiseKernel : public OpKernel {
     if (ctx.stream() == nullptr) {
       z->scalar<bool>() = value;
     } else {
-      ctx.stream()->Copy(Tensor::Scalar(value), z);
+      ASSIGN_OR_RETURN(const Tensor on_host, ScalarIn(ctx.host_allocator(), value));
+      ctx.stream()->Copy(on_host, z);
     }
     return absl::OkStatus();
   }

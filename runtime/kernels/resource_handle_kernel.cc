@@ -1,6 +1,7 @@
 #include "runtime/kernels/resource_handle_kernel.h"
 
 #include "runtime/framework/op.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 
@@ -26,8 +27,7 @@ absl::Status ResourceHandleKernel::Compute(KernelContext& ctx) {
     RETURN_IF_ERROR(CheckFits(*handle.resource));
   }
   if (!IsRef(ctx.output_type(0))) {
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
   auto pair = MakeRefCounted<Variable>(DType::kString, PartialShape{2});
   pair->Assign(Tensor::Vector<std::string>({container_, name_}));

@@ -104,7 +104,7 @@ absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorList(Variant variant) {
 }
 
 void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> list) {
-  ctx.set_output(i, Tensor::Scalar(Variant(std::move(list))));
+  ctx.set_output(i, Tensor::Scalar<Variant>(Variant(std::move(list))));
 }
 
 absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList& list) {

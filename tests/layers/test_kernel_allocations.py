@@ -3,8 +3,10 @@ runs a kernel decides where its memory lies.
 
 Outputs, state and scratch memory that holds as many elements as a tensor are tensors. Bookkeeping of
 the host, such as the indices of rows, may be in containers; an output is allocated before it takes
-their elements (runtime/kernels/vector_output.h). Scalars of the host, such as handles, come from the
-heap. Packed weights of the CPU come from WeightsAllocator(), which only the CPU's primitives name.
+their elements (runtime/kernels/vector_output.h, scalar_output.h, host_values.h). Strings, handles and
+variants are objects, which a Tensor makes without an allocator: a call that makes one from values
+names the type of its elements. Packed weights of the CPU come from WeightsAllocator(), which only
+the CPU's primitives name.
 """
 
 import pathlib
@@ -21,8 +23,12 @@ ELEMENTS = re.compile(
     r"std::vector<(?:float|double|char|u?int(?:8|16|32)_t|T|Sum|SumOf<T>)>"
     r" \w+\([^;]*\bnum_elements\(\)"
 )
-# An output whose memory does not come from the context.
-VECTOR_OUTPUT = re.compile(r"\bset_output\([^;]*?\bTensor::(?:Vector|Of)\b")
+# A tensor of values whose memory comes from the heap, unless they are objects.
+OF_VALUES = re.compile(
+    r"(?<!\w)Tensor::(?:Scalar|Vector|Of)\b(?!<(?:std::string|ResourceHandle|Variant)>)"
+)
+# What kernels get their allocators from when there is no device.
+WITHOUT_DEVICE = "device == nullptr ? HeapAllocator() : device->allocator(MemoryKind::kHost)"
 
 
 def arguments(text, begin):
@@ -36,6 +42,7 @@ def arguments(text, begin):
 
 def own_allocations(text, is_primitive=False):
     """The calls that name no allocator, or the heap itself, and the scratch memory from the heap."""
+    text = text.replace(WITHOUT_DEVICE, "")
     calls = [(m.group(), arguments(text, m.end())) for m in CALL.finditer(text)]
     found = [
         f"{call}{args})"
@@ -44,7 +51,7 @@ def own_allocations(text, is_primitive=False):
     ]
     found += HEAP.findall(text)
     found += ELEMENTS.findall(text)
-    found += VECTOR_OUTPUT.findall(text)
+    found += OF_VALUES.findall(text)
     if not is_primitive:
         found += re.findall(r"\bWeightsAllocator\(\)", text)
     return found
@@ -73,11 +80,23 @@ def test_scratch_memory_from_the_heap_is_seen():
     ]
 
 
-def test_vectors_that_become_outputs_are_seen():
+def test_tensors_of_values_from_the_heap_are_seen():
     assert own_allocations("ctx.set_output(1,\n    Tensor::Vector<int64_t>(rows));") == [
-        "set_output(1,\n    Tensor::Vector"
+        "Tensor::Vector"
     ]
-    assert own_allocations("ctx.set_output(0, Tensor::Scalar(size)); Tensor::Of(shape, x);") == []
+    assert own_allocations("ctx.set_output(0, Tensor::Scalar(size)); Tensor::Of(shape, x);") == [
+        "Tensor::Scalar",
+        "Tensor::Of",
+    ]
+    assert own_allocations("Tensor::Scalar<Variant>(v); Tensor::Vector<std::string>({s});") == []
+    assert own_allocations("SparseTensor::Of(x); ScalarIn(allocator, 1);") == []
+
+
+def test_the_heap_stands_in_for_a_missing_device_alone():
+    assert own_allocations(f"return {WITHOUT_DEVICE};") == []
+    assert own_allocations("return ok ? HeapAllocator() : device->allocator(kind);") == [
+        "HeapAllocator()"
+    ]
 
 
 def test_only_primitives_name_the_allocator_of_weights():

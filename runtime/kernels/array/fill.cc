@@ -2,6 +2,7 @@
 #include "runtime/kernels/primitives/fill.h"
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/device_constant.h"
 #include "runtime/kernels/primitives/numeric_type.h"
@@ -70,10 +71,10 @@ class OnesLikeKernel : public OpKernel {
   explicit OnesLikeKernel(const KernelBuild& build) : fill_(build) {
     const DType dtype = build.output_types()[0];
     if (dtype == DType::kBool) {
-      one_ = Tensor::Scalar(true);
+      one_ = ConstantScalar(build, true);
     } else {
       const absl::Status status = VisitNumericType(dtype, [&]<typename T>() {
-        one_ = Tensor::Scalar(T(1));
+        one_ = ConstantScalar(build, T(1));
         return absl::OkStatus();
       });
       if (!status.ok()) build.Fail(status);

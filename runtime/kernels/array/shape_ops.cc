@@ -1,6 +1,7 @@
 // Kernels that ask for, or promise, a tensor's shape: Shape, ShapeN, Rank, Size, EnsureShape.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -46,8 +47,7 @@ class RankKernel : public OpKernel {
   explicit RankKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0, Tensor::Scalar<int32_t>(ctx.input(0).rank()));
-    return absl::OkStatus();
+    return SetScalarOutput<int32_t>(ctx, 0, ctx.input(0).rank());
   }
 };
 REGISTER_KERNEL("Rank", kAnyDevice, RankKernel).HostMemory("output");

@@ -4,6 +4,7 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/wav_writer.h"
 
 namespace tessera {
@@ -113,8 +114,7 @@ class DecodeWavKernel : public OpKernel {
         *to++ = i < sound.length() ? sound.At(i, std::min(c, sound.channels - 1)) : 0;
       }
     }
-    ctx.set_output(1, Tensor::Scalar<int32_t>(static_cast<int32_t>(sound.rate)));
-    return absl::OkStatus();
+    return SetScalarOutput<int32_t>(ctx, 1, static_cast<int32_t>(sound.rate));
   }
 
  private:
@@ -139,8 +139,7 @@ class EncodeWavKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::string file,
                      WriteWav(audio.flat<float>(), audio.dim(1),
                               static_cast<uint32_t>(ctx.input(1).scalar<int32_t>())));
-    ctx.set_output(0, Tensor::Scalar(std::move(file)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(file));
   }
 };
 REGISTER_KERNEL("EncodeWav", kCpu, EncodeWavKernel);

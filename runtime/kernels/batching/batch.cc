@@ -11,6 +11,7 @@
 #include "runtime/kernels/batching/batching_attrs.h"
 #include "runtime/kernels/batching/joined_parts.h"
 #include "runtime/kernels/batching/tensor_mailbox.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -42,13 +43,15 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> JoinForLast(
     row += task->rows;
     std::vector<Tensor>& own = outputs.emplace_back();
     for (const Tensor& input : task->inputs) own.push_back(input.Slice(0, 0));
-    own.push_back(Tensor::Of<int64_t>({0, 3}, {}));
-    own.push_back(Tensor::Scalar(id));
+    ASSIGN_OR_RETURN(Tensor no_index, Tensor::Allocate(DType::kInt64, {0, 3}, task->allocator));
+    ASSIGN_OR_RETURN(Tensor own_id, ScalarIn(task->allocator, id));
+    own.push_back(std::move(no_index));
+    own.push_back(std::move(own_id));
   }
   std::vector<Tensor>& last = outputs.back();
   std::move(joined.begin(), joined.end(), last.begin());
-  last[joined.size()] = Tensor::Of<int64_t>(Shape({static_cast<int64_t>(batch.tasks.size()), 3}),
-                                            absl::MakeConstSpan(index));
+  ASSIGN_OR_RETURN(last[joined.size()], VectorIn<int64_t>(batch.tasks.back()->allocator, index));
+  last[joined.size()].Reshape({static_cast<int64_t>(batch.tasks.size()), 3});
   return outputs;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -75,7 +76,7 @@ class MergeKernel : public OpKernel {
  public:
   explicit MergeKernel(const KernelBuild& build) {
     // Made once: a loop runs through here every iteration.
-    for (int i = 0; i < build.num_inputs(); ++i) indices_.push_back(Tensor::Scalar<int32_t>(i));
+    for (int i = 0; i < build.num_inputs(); ++i) indices_.push_back(ConstantScalar(build, i));
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {

@@ -7,6 +7,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/branch_function.h"
 #include "runtime/kernels/control_flow/function_loop.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -36,11 +37,16 @@ absl::StatusOr<Range> ReadRange(const KernelContext& ctx) {
 }
 
 // Makes *args the arguments of the next call: the number, and the loop variables, which are moved.
-void NextArguments(Range* range, std::vector<Tensor>& values, std::vector<Tensor>* args) {
+// Errors: RESOURCE_EXHAUSTED.
+absl::Status NextArguments(const KernelContext& ctx, Range* range, std::vector<Tensor>& values,
+                           std::vector<Tensor>* args) {
+  ASSIGN_OR_RETURN(Tensor number,
+                   ScalarIn(ctx.host_allocator(), static_cast<int32_t>(range->next)));
   args->clear();
-  args->push_back(Tensor::Scalar(static_cast<int32_t>(range->next)));
+  args->push_back(std::move(number));
   for (Tensor& value : values) args->push_back(std::move(value));
   range->next += range->delta;
+  return absl::OkStatus();
 }
 
 class ForKernel final : public OpKernel {
@@ -51,7 +57,7 @@ class ForKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Range range, ReadRange(ctx));
     std::vector<Tensor> values = TakeInputs(ctx, 3), args;
     while (!range.IsOver()) {
-      NextArguments(&range, values, &args);
+      RETURN_IF_ERROR(NextArguments(ctx, &range, values, &args));
       RETURN_IF_ERROR(body_.get()->CallConsuming(ctx.step(), absl::MakeSpan(args), &values));
     }
     return PutOutputs(ctx, values);
@@ -74,7 +80,8 @@ class ForCalls final : public AsyncCalls {
 
  private:
   void Start(Ended ended) override {
-    NextArguments(&range_, values_, &args_);
+    const absl::Status status = NextArguments(ctx_, &range_, values_, &args_);
+    if (!status.ok()) return ended(status);
     body_->CallAsync(ctx_.step(), absl::MakeSpan(args_), &values_, std::move(ended));
   }
   absl::StatusOr<bool> Advance() override {

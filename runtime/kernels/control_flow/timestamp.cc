@@ -1,6 +1,7 @@
 // Timestamp: the time of the run.
 #include "absl/time/clock.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -11,9 +12,7 @@ class TimestampKernel : public OpKernel {
   explicit TimestampKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0,
-                   Tensor::Scalar<double>(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch())));
-    return absl::OkStatus();
+    return SetScalarOutput<double>(ctx, 0, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   }
 };
 REGISTER_KERNEL("Timestamp", kAnyDevice, TimestampKernel).HostMemory("ts");

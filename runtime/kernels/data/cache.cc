@@ -7,6 +7,7 @@
 #include "runtime/data/element_bytes.h"
 #include "runtime/data/record_file.h"
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -207,9 +208,8 @@ class MemoryCacheKernel final : public OpKernel {
     handle.name = name_;
     handle.type_name = std::string(MemoryCache::kTypeName);
     handle.resource = MakeRefCounted<MemoryCache>();
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    ctx.set_output(1, Tensor::Scalar(Variant()));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput(ctx, 0, std::move(handle)));
+    return SetScalarOutput(ctx, 1, Variant());
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/files_dataset.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/parsing/csv_record.h"
 
 namespace tessera {
@@ -15,33 +16,34 @@ struct CsvFormat {
   bool quotes = true;
   bool header = false;  // leave out the first record of each file
   std::string na_value;
-  std::vector<int64_t> columns;   // those to take, rising; empty: all
-  std::vector<int64_t> excluded;  // those to leave out, rising
-  std::vector<Tensor> defaults;   // of each component; an empty tensor: the field is required
+  std::vector<int64_t> columns;    // those to take, rising; empty: all
+  std::vector<int64_t> excluded;   // those to leave out, rising
+  std::vector<Tensor> defaults;    // of each component; an empty tensor: the field is required
+  Allocator* allocator = nullptr;  // of the components, the host's
 };
 
 template <typename T>
-absl::StatusOr<Tensor> FieldAs(absl::string_view text) {
+absl::StatusOr<Tensor> FieldAs(absl::string_view text, Allocator* allocator) {
   T value;
   if (!ParseCsvField(text, &value)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is not a valid ", DTypeName(DTypeOf<T>), ": ", text));
   }
-  return Tensor::Scalar(std::move(value));
+  return ScalarIn(allocator, std::move(value));
 }
 
-absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text) {
+absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text, Allocator* allocator) {
   switch (dtype) {
     case DType::kInt32:
-      return FieldAs<int32_t>(text);
+      return FieldAs<int32_t>(text, allocator);
     case DType::kInt64:
-      return FieldAs<int64_t>(text);
+      return FieldAs<int64_t>(text, allocator);
     case DType::kFloat:
-      return FieldAs<float>(text);
+      return FieldAs<float>(text, allocator);
     case DType::kDouble:
-      return FieldAs<double>(text);
+      return FieldAs<double>(text, allocator);
     case DType::kString:
-      return FieldAs<std::string>(text);
+      return FieldAs<std::string>(text, allocator);
     default:
       return absl::InvalidArgumentError(absl::StrCat("cannot be ", DTypeName(dtype)));
   }
@@ -97,7 +99,7 @@ class CsvRecords final : public FileElements {
   absl::StatusOr<Tensor> Field(size_t i, absl::string_view text) const {
     const Tensor& fallback = format_.defaults[i];
     if (!text.empty() && text != format_.na_value) {
-      absl::StatusOr<Tensor> field = ParseField(fallback.dtype(), text);
+      absl::StatusOr<Tensor> field = ParseField(fallback.dtype(), text, format_.allocator);
       if (!field.ok()) return Annotate(field.status(), absl::StrCat("Field ", i, " in record "));
       return field;
     }
@@ -136,6 +138,7 @@ class CsvDataset final : public FilesDataset {
           "Either select_cols or exclude_cols can be specified, not both");
     }
     format.defaults = InputsIn(ctx, defaults);
+    format.allocator = ctx.host_allocator();
     if (!format.columns.empty() && format.columns.size() != format.defaults.size()) {
       return absl::InvalidArgumentError("select_cols should match output size");
     }

@@ -8,6 +8,7 @@
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -74,8 +75,7 @@ class CompressElementKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     Element element = InputsIn(ctx, {0, ctx.num_inputs()});
-    ctx.set_output(0, Tensor::Scalar(Variant(std::make_shared<PackedElement>(std::move(element)))));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, Variant(std::make_shared<PackedElement>(std::move(element))));
   }
 };
 REGISTER_KERNEL("CompressElement", kCpu, CompressElementKernel);

@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -27,6 +28,7 @@ class GroupDataset final : public UnaryDataset {
 
 struct WindowFunctions {
   FunctionPtr key, reduce, window_size;
+  Allocator* allocator = nullptr;  // of their arguments, the host's
 };
 using GroupByWindowDataset = GroupDataset<WindowFunctions, class GroupByWindowIterator>;
 
@@ -114,9 +116,10 @@ class GroupByWindowIterator final : public UnaryIterator<GroupByWindowDataset> {
       ASSIGN_OR_RETURN(const int64_t key, functions.key->Number(step, next, "`key_func`"));
       const auto group = groups_.emplace(key, Group()).first;
       if (group->second.window_size == 0) {
+        ASSIGN_OR_RETURN(Tensor group_key, ScalarIn(functions.allocator, key));
         ASSIGN_OR_RETURN(
             const int64_t size,
-            functions.window_size->Number(step, {Tensor::Scalar(key)}, "`window_size_func`"));
+            functions.window_size->Number(step, {std::move(group_key)}, "`window_size_func`"));
         if (size <= 0) {
           return absl::InvalidArgumentError(
               absl::StrCat("Window size must be greater than zero, but got ", size, "."));
@@ -141,10 +144,12 @@ class GroupByWindowIterator final : public UnaryIterator<GroupByWindowDataset> {
 
   absl::StatusOr<std::unique_ptr<Iterator>> Reduce(StepContext& step) {
     auto window = std::make_shared<ElementsDataset>(dataset().input().spec(), current_elements_);
-    ASSIGN_OR_RETURN(const DatasetPtr reduced,
-                     dataset().functions().reduce->MakeDataset(
-                         step, {Tensor::Scalar(current_key_), DatasetTensor(std::move(window))},
-                         dataset().spec()));
+    const auto& functions = dataset().functions();
+    ASSIGN_OR_RETURN(Tensor key, ScalarIn(functions.allocator, current_key_));
+    ASSIGN_OR_RETURN(
+        const DatasetPtr reduced,
+        functions.reduce->MakeDataset(step, {std::move(key), DatasetTensor(std::move(window))},
+                                      dataset().spec()));
     current_depth_ = reduced->depth();
     return reduced->MakeIterator();
   }
@@ -172,6 +177,7 @@ class GroupByWindowKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(functions.key, key_.Capture(ctx, input->num_components(), 1));
     ASSIGN_OR_RETURN(functions.reduce, reduce_.Capture(ctx, 2, 1));
     ASSIGN_OR_RETURN(functions.window_size, window_size_.Capture(ctx, 1, 1));
+    functions.allocator = ctx.host_allocator();
     return std::make_shared<GroupByWindowDataset>(input, spec_, std::move(functions));
   }
 
@@ -184,6 +190,7 @@ REGISTER_KERNEL("ExperimentalGroupByWindowDataset", kCpu, GroupByWindowKernel);
 
 struct ReducerFunctions {
   FunctionPtr key, init, reduce, finalize;
+  Allocator* allocator = nullptr;  // of their arguments, the host's
 };
 using GroupByReducerDataset = GroupDataset<ReducerFunctions, class GroupByReducerIterator>;
 
@@ -231,7 +238,10 @@ class GroupByReducerIterator final : public UnaryIterator<GroupByReducerDataset>
     }
     ASSIGN_OR_RETURN(const int64_t key, functions.key->Number(step, next, "`key_func`"));
     const auto [state, is_new] = states_.emplace(key, Element());
-    if (is_new) RETURN_IF_ERROR(functions.init->Call(step, {Tensor::Scalar(key)}, &state->second));
+    if (is_new) {
+      ASSIGN_OR_RETURN(Tensor group_key, ScalarIn(functions.allocator, key));
+      RETURN_IF_ERROR(functions.init->Call(step, {std::move(group_key)}, &state->second));
+    }
     Element args = std::move(state->second);
     for (Tensor& component : next) args.push_back(std::move(component));
     return functions.reduce->Call(step, std::move(args), &state->second);
@@ -261,6 +271,7 @@ class GroupByReducerKernel final : public DatasetKernel {
                      reduce_.Capture(ctx, state_size + input->num_components(), state_size));
     ASSIGN_OR_RETURN(functions.finalize,
                      finalize_.Capture(ctx, state_size, static_cast<int>(spec_.dtypes.size())));
+    functions.allocator = ctx.host_allocator();
     return std::make_shared<GroupByReducerDataset>(input, spec_, std::move(functions));
   }
 

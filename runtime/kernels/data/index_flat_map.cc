@@ -1,6 +1,7 @@
 // IndexFlatMapDataset: the rows of what a function gives for each element of the input. A second
 // function tells, for the position of a row, which element has it, and where.
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -42,10 +43,11 @@ absl::StatusOr<int64_t> PlaceIn(const Tensor& number) {
 class IndexFlatMapDataset final : public UnaryDataset {
  public:
   IndexFlatMapDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr map,
-                      FunctionPtr index_map, int64_t cardinality)
+                      FunctionPtr index_map, int64_t cardinality, Allocator* allocator)
       : UnaryDataset(input, std::move(spec), cardinality),
         map_(std::move(map)),
-        index_map_(std::move(index_map)) {}
+        index_map_(std::move(index_map)),
+        allocator_(allocator) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
   absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
@@ -62,7 +64,8 @@ class IndexFlatMapDataset final : public UnaryDataset {
 
   absl::StatusOr<RowPlace> Find(StepContext& step, int64_t index) const {
     Element numbers;
-    RETURN_IF_ERROR(index_map_->Call(step, {Tensor::Scalar(index)}, &numbers));
+    ASSIGN_OR_RETURN(Tensor position, ScalarIn(allocator_, index));
+    RETURN_IF_ERROR(index_map_->Call(step, {std::move(position)}, &numbers));
     RowPlace place;
     ASSIGN_OR_RETURN(place.input, PlaceIn(numbers[0]));
     ASSIGN_OR_RETURN(place.offset, PlaceIn(numbers[1]));
@@ -77,6 +80,7 @@ class IndexFlatMapDataset final : public UnaryDataset {
 
  private:
   const FunctionPtr map_, index_map_;
+  Allocator* const allocator_;
 };
 
 // Goes on to the next element of the input whenever the second function names a later one.
@@ -131,7 +135,8 @@ class IndexFlatMapKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const int64_t cardinality,
                      ScalarInput<int64_t>(ctx, cardinality_, "output_cardinality"));
     return std::make_shared<IndexFlatMapDataset>(input, spec_, std::move(map), std::move(index_map),
-                                                 std::max(cardinality, Dataset::kUnknown));
+                                                 std::max(cardinality, Dataset::kUnknown),
+                                                 ctx.host_allocator());
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 
@@ -25,8 +26,7 @@ class IteratorToStringHandleKernel final : public OpKernel {
     if (handle.name.empty()) {
       return absl::UnimplementedError("an anonymous iterator has no string handle");
     }
-    ctx.set_output(0, Tensor::Scalar(absl::StrCat(handle.container, "\n", handle.name)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, absl::StrCat(handle.container, "\n", handle.name));
   }
 };
 
@@ -50,8 +50,7 @@ class IteratorFromStringHandleKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const auto iterator, LookupResource<R>(ctx.resources(), handle));
     if (!spec_.dtypes.empty()) RETURN_IF_ERROR(spec_.CheckFits(iterator->spec()));
     handle.resource = iterator;
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 
  private:

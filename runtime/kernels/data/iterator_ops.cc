@@ -4,6 +4,7 @@
 #include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/data/iterator_resource.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/vector_output.h"
 #include "runtime/tensor/encoded_variant.h"
 
@@ -17,7 +18,7 @@ class IteratorKernel : public ResourceHandleKernel {
       : ResourceHandleKernel(build, IteratorResource::kTypeName), spec_(SpecOf(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(ResourceHandleKernel::Compute(ctx));
-    if (ctx.num_outputs() > 1) ctx.set_output(1, Tensor::Scalar(Variant()));
+    if (ctx.num_outputs() > 1) RETURN_IF_ERROR(SetScalarOutput(ctx, 1, Variant()));
     return absl::OkStatus();
   }
 
@@ -84,9 +85,8 @@ class GetDeviceKernel final : public OpKernel {
   explicit GetDeviceKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0, Tensor::Scalar(ctx.device() == nullptr ? std::string()
-                                                             : ctx.device()->name().ToString()));
-    return absl::OkStatus();
+    return SetScalarOutput(
+        ctx, 0, ctx.device() == nullptr ? std::string() : ctx.device()->name().ToString());
   }
 };
 REGISTER_KERNEL("IteratorGetDevice", kCpu, GetDeviceKernel);

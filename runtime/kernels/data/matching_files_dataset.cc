@@ -47,7 +47,7 @@ class MatchingFilesIterator final : public Iterator {
       searched_ = true;
     }
     if (next_ >= static_cast<int64_t>(files_.size())) return false;
-    element->assign(1, Tensor::Scalar(files_[next_++]));
+    element->assign(1, Tensor::Scalar<std::string>(files_[next_++]));
     return true;
   }
 

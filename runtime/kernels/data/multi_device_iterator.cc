@@ -5,6 +5,7 @@
 #include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -90,7 +91,7 @@ class MakeKernel final : public ResourceHandleKernel {
   }
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(ResourceHandleKernel::Compute(ctx));
-    if (ctx.num_outputs() > 1) ctx.set_output(1, Tensor::Scalar(Variant()));
+    if (ctx.num_outputs() > 1) RETURN_IF_ERROR(SetScalarOutput(ctx, 1, Variant()));
     return absl::OkStatus();
   }
 
@@ -122,8 +123,7 @@ class InitKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<MultiDeviceIterator>(1));
     ASSIGN_OR_RETURN(const int64_t walk, iterator->Start(dataset));
-    ctx.set_output(0, Tensor::Scalar(walk));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, walk);
   }
 };
 REGISTER_KERNEL("MultiDeviceIteratorInit", kCpu, InitKernel);

@@ -2,6 +2,7 @@
 #include "runtime/kernels/data/optional.h"
 
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -43,8 +44,7 @@ class HasValueKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto optional, OptionalInput(ctx));
-    ctx.set_output(0, Tensor::Scalar(optional->element().has_value()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, optional->element().has_value());
   }
 };
 REGISTER_KERNEL("OptionalHasValue", kCpu, HasValueKernel);

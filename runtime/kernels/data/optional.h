@@ -25,7 +25,7 @@ class OptionalValue : public VariantValue {
 };
 
 inline Tensor OptionalTensor(absl::optional<Element> element) {
-  return Tensor::Scalar(Variant(std::make_shared<OptionalValue>(std::move(element))));
+  return Tensor::Scalar<Variant>(Variant(std::make_shared<OptionalValue>(std::move(element))));
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 // OptimizeDataset, ModelDataset and the like give the elements of their input; GetOptions,
 // DatasetCardinality.
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -115,8 +116,7 @@ class GetOptionsKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(dataset->options()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, dataset->options());
   }
 };
 REGISTER_KERNEL("GetOptions", kCpu, GetOptionsKernel);
@@ -127,8 +127,7 @@ class CardinalityKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(dataset->cardinality()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, dataset->cardinality());
   }
 };
 REGISTER_KERNEL("DatasetCardinality", kCpu, CardinalityKernel);

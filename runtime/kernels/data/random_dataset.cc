@@ -1,20 +1,24 @@
 // RandomDataset, RandomDatasetV2: random numbers without end.
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/seed_generator.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
 
 class RandomDataset final : public Dataset {
  public:
-  explicit RandomDataset(IntrusivePtr<SeedGenerator> seeds)
+  RandomDataset(IntrusivePtr<SeedGenerator> seeds, Allocator* allocator)
       : Dataset({.dtypes = {DType::kInt64}, .shapes = {PartialShape(Shape())}}, kInfinite),
-        seeds_(std::move(seeds)) {}
+        seeds_(std::move(seeds)),
+        allocator_(allocator) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   SeedGenerator& seeds() const { return *seeds_; }
+  Allocator* allocator() const { return allocator_; }
 
  private:
   const IntrusivePtr<SeedGenerator> seeds_;
+  Allocator* const allocator_;
 };
 
 class RandomIterator final : public Iterator {
@@ -31,7 +35,9 @@ class RandomIterator final : public Iterator {
 
  protected:
   absl::StatusOr<bool> Produce(StepContext&, Element* element) override {
-    element->assign(1, Tensor::Scalar(static_cast<int64_t>(random_.Next())));
+    ASSIGN_OR_RETURN(const Tensor number,
+                     ScalarIn(dataset_->allocator(), static_cast<int64_t>(random_.Next())));
+    element->assign(1, number);
     return true;
   }
 
@@ -46,7 +52,8 @@ std::unique_ptr<Iterator> RandomDataset::MakeIterator() const {
 
 absl::StatusOr<DatasetPtr> MakeRandom(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const SeedPair seeds, SeedInputs(ctx, 0));
-  return std::make_shared<RandomDataset>(MakeRefCounted<SeedGenerator>(seeds, false));
+  return std::make_shared<RandomDataset>(MakeRefCounted<SeedGenerator>(seeds, false),
+                                         ctx.host_allocator());
 }
 REGISTER_DATASET("RandomDataset", MakeRandom);
 REGISTER_DATASET("ExperimentalRandomDataset", MakeRandom);
@@ -59,7 +66,8 @@ class RandomV2Kernel final : public DatasetKernel {
  protected:
   absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SeedPair seeds, SeedInputs(ctx, 0));
-    return std::make_shared<RandomDataset>(SeedGeneratorInput(ctx, 2, seeds, rerandomize_));
+    return std::make_shared<RandomDataset>(SeedGeneratorInput(ctx, 2, seeds, rerandomize_),
+                                           ctx.host_allocator());
   }
 
  private:

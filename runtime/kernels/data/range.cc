@@ -2,6 +2,7 @@
 #include "Eigen/Core"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -16,32 +17,32 @@ int64_t CountOf(int64_t start, int64_t stop, int64_t step) {
   return static_cast<int64_t>(std::min<uint64_t>(count, INT64_MAX));
 }
 
-absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value) {
+absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value, Allocator* allocator) {
   switch (dtype) {
     case DType::kInt64:
-      return Tensor::Scalar(value);
+      return ScalarIn(allocator, value);
     case DType::kInt32:
-      return Tensor::Scalar(static_cast<int32_t>(value));
+      return ScalarIn(allocator, static_cast<int32_t>(value));
     case DType::kInt16:
-      return Tensor::Scalar(static_cast<int16_t>(value));
+      return ScalarIn(allocator, static_cast<int16_t>(value));
     case DType::kInt8:
-      return Tensor::Scalar(static_cast<int8_t>(value));
+      return ScalarIn(allocator, static_cast<int8_t>(value));
     case DType::kUint64:
-      return Tensor::Scalar(static_cast<uint64_t>(value));
+      return ScalarIn(allocator, static_cast<uint64_t>(value));
     case DType::kUint32:
-      return Tensor::Scalar(static_cast<uint32_t>(value));
+      return ScalarIn(allocator, static_cast<uint32_t>(value));
     case DType::kUint16:
-      return Tensor::Scalar(static_cast<uint16_t>(value));
+      return ScalarIn(allocator, static_cast<uint16_t>(value));
     case DType::kUint8:
-      return Tensor::Scalar(static_cast<uint8_t>(value));
+      return ScalarIn(allocator, static_cast<uint8_t>(value));
     case DType::kFloat:
-      return Tensor::Scalar(static_cast<float>(value));
+      return ScalarIn(allocator, static_cast<float>(value));
     case DType::kHalf:
-      return Tensor::Scalar(Eigen::half(static_cast<float>(value)));
+      return ScalarIn(allocator, Eigen::half(static_cast<float>(value)));
     case DType::kBfloat16:
-      return Tensor::Scalar(Eigen::bfloat16(static_cast<float>(value)));
+      return ScalarIn(allocator, Eigen::bfloat16(static_cast<float>(value)));
     case DType::kDouble:
-      return Tensor::Scalar(static_cast<double>(value));
+      return ScalarIn(allocator, static_cast<double>(value));
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("Unsupported data type for RangeDataset: ", DTypeName(dtype)));
@@ -51,18 +52,22 @@ absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value) {
 class RangeDataset final : public IndexedDataset {
  public:
   // Requires a dtype that NumberAs() takes.
-  RangeDataset(int64_t start, int64_t stop, int64_t step, ElementSpec spec)
-      : IndexedDataset(std::move(spec), CountOf(start, stop, step)), start_(start), step_(step) {}
+  RangeDataset(int64_t start, int64_t stop, int64_t step, ElementSpec spec, Allocator* allocator)
+      : IndexedDataset(std::move(spec), CountOf(start, stop, step)),
+        start_(start),
+        step_(step),
+        allocator_(allocator) {}
 
   Element At(int64_t i) const override {
     // In unsigned numbers, which may wrap on the way.
     const uint64_t value =
         static_cast<uint64_t>(start_) + static_cast<uint64_t>(step_) * static_cast<uint64_t>(i);
-    return {NumberAs(spec().dtypes[0], static_cast<int64_t>(value)).value()};
+    return {NumberAs(spec().dtypes[0], static_cast<int64_t>(value), allocator_).value()};
   }
 
  private:
   const int64_t start_, step_;
+  Allocator* const allocator_;
 };
 
 // Errors: INVALID_ARGUMENT for a step of zero.
@@ -72,7 +77,7 @@ class RangeKernel final : public DatasetKernel {
     if (spec_.dtypes.size() != 1) {
       build.Fail(absl::InvalidArgumentError("a range has one component"));
     } else {
-      build.Fail(NumberAs(spec_.dtypes[0], 0).status());
+      build.Fail(NumberAs(spec_.dtypes[0], 0, HostAllocatorOf(build)).status());
     }
   }
 
@@ -82,7 +87,7 @@ class RangeKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const int64_t stop, ScalarInput<int64_t>(ctx, 1, "stop"));
     ASSIGN_OR_RETURN(const int64_t step, ScalarInput<int64_t>(ctx, 2, "step"));
     if (step == 0) return absl::InvalidArgumentError("step must be a non-zero integer.");
-    return std::make_shared<RangeDataset>(start, stop, step, spec_);
+    return std::make_shared<RangeDataset>(start, stop, step, spec_, ctx.host_allocator());
   }
 
  private:

@@ -14,7 +14,7 @@ class TfRecords final : public FileElements {
   absl::StatusOr<bool> Next(Element* element) override {
     std::string record;
     ASSIGN_OR_RETURN(const bool more, ReadRecord(*bytes_, &record));
-    if (more) element->assign(1, Tensor::Scalar(std::move(record)));
+    if (more) element->assign(1, Tensor::Scalar<std::string>(std::move(record)));
     return more;
   }
   uint64_t position() const override { return bytes_->position(); }
@@ -62,7 +62,7 @@ class TextLines final : public FileElements {
     ASSIGN_OR_RETURN(const bool more, bytes_->ReadLine(&line));
     if (!more) return false;
     std::erase(line, '\r');
-    element->assign(1, Tensor::Scalar(std::move(line)));
+    element->assign(1, Tensor::Scalar<std::string>(std::move(line)));
     return true;
   }
   uint64_t position() const override { return bytes_->position(); }
@@ -114,7 +114,7 @@ class FixedLengthRecords final : public FileElements {
           "multiple of the record length (",
           layout_.record, " bytes)."));
     }
-    element->assign(1, Tensor::Scalar(ahead_.substr(0, layout_.record)));
+    element->assign(1, Tensor::Scalar<std::string>(ahead_.substr(0, layout_.record)));
     ahead_.erase(0, layout_.record);
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 
@@ -75,9 +76,8 @@ class SeedGeneratorKernel final : public OpKernel {
     handle.name = name_;
     handle.type_name = std::string(SeedGenerator::kTypeName);
     handle.resource = MakeRefCounted<SeedGenerator>(seeds, reshuffle);
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    ctx.set_output(1, Tensor::Scalar(Variant()));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput(ctx, 0, std::move(handle)));
+    return SetScalarOutput(ctx, 1, Variant());
   }
 
  private:
@@ -95,8 +95,7 @@ class DummyHandleKernel final : public OpKernel {
     ResourceHandle handle;
     handle.name = name_;
     handle.type_name = "dummy";
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 
  private:

@@ -1,6 +1,7 @@
 // DenseToSparseBatchDataset: batches of tensors of different shapes, each a sparse tensor.
 #include "runtime/kernels/data/batching.h"
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/tensor/encoded_variant.h"
 
@@ -67,9 +68,10 @@ class SparseBatchIterator final : public UnaryIterator<SparseBatchDataset> {
         }
       }
     }
+    ASSIGN_OR_RETURN(Tensor dense_shape, VectorIn<int64_t>(allocator, shape));
     element->assign(
         1, Tensor::Vector<Variant>({InVariant(std::move(indices)), InVariant(std::move(values)),
-                                    InVariant(Tensor::Vector<int64_t>(shape))}));
+                                    InVariant(std::move(dense_shape))}));
     return true;
   }
 

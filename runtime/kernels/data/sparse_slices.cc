@@ -1,6 +1,7 @@
 // SparseTensorSliceDataset: the rows of a sparse tensor, each a sparse tensor of a rank less.
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
+#include "runtime/kernels/host_values.h"
 
 namespace tessera {
 namespace {
@@ -10,7 +11,7 @@ class SparseTensorSliceDataset final : public IndexedDataset {
  public:
   // Requires indices whose first column does not fall.
   SparseTensorSliceDataset(int64_t rows, Tensor indices, Tensor values,
-                           std::vector<int64_t> row_shape)
+                           std::vector<int64_t> row_shape, Allocator* allocator)
       : IndexedDataset({.dtypes = {DType::kInt64, values.dtype(), DType::kInt64},
                         .shapes = {{-1, static_cast<int64_t>(row_shape.size())},
                                    {-1},
@@ -18,18 +19,20 @@ class SparseTensorSliceDataset final : public IndexedDataset {
                        rows),
         indices_(std::move(indices)),
         values_(std::move(values)),
-        row_shape_(std::move(row_shape)) {}
+        row_shape_(std::move(row_shape)),
+        allocator_(allocator) {}
 
   Element At(int64_t i) const override {
     const int64_t begin = FirstOfRow(i), end = FirstOfRow(i + 1);
     const int64_t rank = static_cast<int64_t>(row_shape_.size());
-    std::vector<int64_t> indices;
+    Tensor indices = Tensor::Allocate(DType::kInt64, {end - begin, rank}, allocator_).value();
+    int64_t* to = indices.data<int64_t>();
     for (int64_t value = begin; value < end; ++value) {
       const int64_t* const at = indices_.data<int64_t>() + value * (rank + 1);
-      indices.insert(indices.end(), at + 1, at + 1 + rank);
+      to = std::copy_n(at + 1, rank, to);
     }
-    return {Tensor::Of<int64_t>({end - begin, rank}, indices), values_.Slice(begin, end),
-            Tensor::Vector<int64_t>(row_shape_)};
+    return {std::move(indices), values_.Slice(begin, end),
+            VectorIn<int64_t>(allocator_, row_shape_).value()};
   }
 
  private:
@@ -49,6 +52,7 @@ class SparseTensorSliceDataset final : public IndexedDataset {
 
   const Tensor indices_, values_;
   const std::vector<int64_t> row_shape_;
+  Allocator* const allocator_;
 };
 
 // Errors: INVALID_ARGUMENT for tensors that are no sparse tensor; UNIMPLEMENTED for rows that are
@@ -91,7 +95,8 @@ absl::StatusOr<DatasetPtr> MakeSparseTensorSlice(KernelContext& ctx) {
     last_row = row;
   }
   return std::make_shared<SparseTensorSliceDataset>(
-      dims[0], indices, values, std::vector<int64_t>(dims.begin() + 1, dims.end()));
+      dims[0], indices, values, std::vector<int64_t>(dims.begin() + 1, dims.end()),
+      ctx.host_allocator());
 }
 REGISTER_DATASET("SparseTensorSliceDataset", MakeSparseTensorSlice);
 

@@ -2,6 +2,7 @@
 // of statistics aggregators and of thread pools.
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -43,8 +44,7 @@ class SummaryKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(ctx.Resource<StatsAggregator>(0).status());
-    ctx.set_output(0, Tensor::Scalar(std::string()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::string());
   }
 };
 REGISTER_KERNEL("StatsAggregatorSummary", kCpu, SummaryKernel);

@@ -31,7 +31,7 @@ class UniqueIterator final : public UnaryIterator<UniqueDataset> {
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
     Element keys;
-    for (const std::string& key : seen_) keys.push_back(Tensor::Scalar(key));
+    for (const std::string& key : seen_) keys.push_back(Tensor::Scalar<std::string>(key));
     RETURN_IF_ERROR(archive.Tensors("seen", &keys));
     for (const Tensor& key : keys) {
       if (key.dtype() != DType::kString || key.num_elements() != 1) {

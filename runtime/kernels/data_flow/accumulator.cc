@@ -6,6 +6,7 @@
 #include "runtime/kernels/data_flow/gradient_accumulator.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -148,8 +149,7 @@ class NumAccumulatedKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto accumulator, ResourceInput<GradientAccumulator>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(accumulator->NumAccumulated()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, accumulator->NumAccumulated());
   }
 };
 REGISTER_KERNEL("AccumulatorNumAccumulated", kCpu, NumAccumulatedKernel);

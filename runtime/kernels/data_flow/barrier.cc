@@ -6,6 +6,7 @@
 #include "runtime/kernels/data_flow/tensor_barrier.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -131,8 +132,7 @@ class BarrierSizeKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto barrier, ResourceInput<TensorBarrier>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar((*barrier.*kCount)()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, (*barrier.*kCount)());
   }
 };
 REGISTER_KERNEL("BarrierReadySize", kCpu, BarrierSizeKernel<&TensorBarrier::NumReady>);

@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/collective_group.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -129,9 +130,8 @@ class AssignGroupKernel final : public OpKernel {
     if (key > std::numeric_limits<int32_t>::max()) {
       return absl::InvalidArgumentError(absl::StrCat("base_key = ", base_key, " is too large"));
     }
-    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(groups.dim(1))));
-    ctx.set_output(1, Tensor::Scalar(static_cast<int32_t>(key)));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput(ctx, 0, static_cast<int32_t>(groups.dim(1))));
+    return SetScalarOutput(ctx, 1, static_cast<int32_t>(key));
   }
 };
 REGISTER_KERNEL("CollectiveAssignGroupV2", kCpu, AssignGroupKernel);
@@ -157,8 +157,7 @@ class InitializeCommunicatorKernel final : public OpKernel {
     ResourceHandle handle;
     handle.type_name = "communicator";
     handle.resource = MakeRefCounted<Communicator>();
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 };
 REGISTER_KERNEL("CollectiveInitializeCommunicator", kCpu, InitializeCommunicatorKernel);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -236,11 +237,11 @@ void SparseAccumulator::Take(int64_t num_required, CancellationManager* cancella
 
 absl::Status SparseAccumulator::MakeResult(SparseGradient* result) {
   result->values = std::exchange(values_, Tensor());
-  result->indices = Tensor::Vector<int64_t>(indices_);
+  ASSIGN_OR_RETURN(result->indices, VectorIn<int64_t>(options_.allocator, indices_));
   const Shape& rows = result->values.shape();
   std::vector<int64_t> dims(rows.dims().begin(), rows.dims().end());
   dims[0] = options_.shape.known_rank() ? options_.shape.dim(0) : -1;
-  result->shape = Tensor::Vector<int64_t>(dims);
+  ASSIGN_OR_RETURN(result->shape, VectorIn<int64_t>(options_.allocator, dims));
   if (!options_.is_mean) return absl::OkStatus();
   if (!result->values.CanWriteInPlace()) {
     ASSIGN_OR_RETURN(result->values, result->values.DeepCopy(options_.allocator));

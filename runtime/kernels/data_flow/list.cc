@@ -3,6 +3,7 @@
 #include "runtime/kernels/data_flow/list_shape.h"
 #include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/tensor_list.h"
 
 namespace tessera {
@@ -47,8 +48,7 @@ class ListLengthKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto list, TensorListInput(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(list->size())));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, static_cast<int32_t>(list->size()));
   }
 };
 REGISTER_KERNEL("TensorListLength", kDevicesOfElements, ListLengthKernel).HostMemory("length");

@@ -4,6 +4,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/blocking_resource.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {
@@ -76,7 +77,7 @@ class LockKernel final : public AsyncOpKernel {
     }
     (*mutex)->Lock(ctx.step().cancellation, [mutex = *mutex, &ctx, done](absl::Status status) {
       if (status.ok()) {
-        ctx.set_output(0, Tensor::Scalar(Variant(std::make_shared<HeldLock>(mutex))));
+        status = SetScalarOutput(ctx, 0, Variant(std::make_shared<HeldLock>(mutex)));
       }
       done(std::move(status));
     });

@@ -7,6 +7,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -280,8 +281,7 @@ class QueueSizeKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const QueuePtr queue, ResourceInput<TensorQueue>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(queue->Size())));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, static_cast<int32_t>(queue->Size()));
   }
 };
 REGISTER_KERNEL("QueueSize", kCpu, QueueSizeKernel);
@@ -293,8 +293,7 @@ class QueueIsClosedKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const QueuePtr queue, ResourceInput<TensorQueue>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(queue->IsClosed()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, queue->IsClosed());
   }
 };
 REGISTER_KERNEL("QueueIsClosed", kCpu, QueueIsClosedKernel);

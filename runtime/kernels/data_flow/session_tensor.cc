@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -31,16 +32,12 @@ class GetHandleKernel final : public OpKernel {
     const std::string name = absl::StrCat(name_, ";", next.fetch_add(1), ";", device);
     auto tensor = MakeRefCounted<SessionTensor>(ctx.TakeInput(0));
     RETURN_IF_ERROR(ctx.resources().Create("", kTypeName, name, tensor));
-    if (ctx.output_type(0) == DType::kString) {
-      ctx.set_output(0, Tensor::Scalar(name));
-      return absl::OkStatus();
-    }
+    if (ctx.output_type(0) == DType::kString) return SetScalarOutput(ctx, 0, name);
     ResourceHandle handle;
     handle.device = device;
     handle.name = name;
     handle.type_name = std::string(kTypeName);
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -88,8 +89,7 @@ class StackKernel : public OpKernel {
     handle.name = name_;
     handle.type_name = std::string(TensorStack::kTypeName);
     handle.resource = MakeRefCounted<TensorStack>(dtype_, max_size);
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 
  private:
@@ -109,7 +109,7 @@ class RefStackKernel : public OpKernel {
     RETURN_IF_ERROR(ctx.step().step_resources->Create("", TensorStack::kTypeName, name,
                                                       MakeRefCounted<TensorStack>(dtype_, -1)));
     auto handle = MakeRefCounted<Variable>(DType::kString, PartialShape(Shape()));
-    handle->Assign(Tensor::Scalar(name));
+    handle->Assign(Tensor::Scalar<std::string>(name));
     ctx.set_ref_output(0, std::move(handle));
     return absl::OkStatus();
   }

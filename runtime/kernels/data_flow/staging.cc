@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/staging_area.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -140,8 +141,7 @@ class CountKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Area> area, finder_.Find(ctx));
-    ctx.set_output(0, Tensor::Scalar((*area.*kCount)()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, (*area.*kCount)());
   }
 
  private:
@@ -236,7 +236,7 @@ class MapUnstageNoKeyKernel : public StagingKernel<StagingMap> {
     map.TakeAny(std::move(indices), ctx.step().cancellation, part.get(),
                 [&ctx, part, done = std::move(done)](absl::Status status) {
                   if (status.ok()) status = SetOutputs(ctx, 1, std::move(part->components));
-                  if (status.ok()) ctx.set_output(0, Tensor::Scalar(part->key));
+                  if (status.ok()) status = SetScalarOutput(ctx, 0, part->key);
                   done(std::move(status));
                 });
     return absl::OkStatus();

@@ -14,6 +14,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -56,8 +57,7 @@ absl::Status GiveHandle(KernelContext& ctx, IntrusivePtr<TensorArray> array,
     handle.name = name;
     handle.type_name = std::string(TensorArray::kTypeName);
     handle.resource = std::move(array);
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
   RETURN_IF_ERROR(ctx.step()
                       .step_resources
@@ -381,8 +381,7 @@ class TensorArraySizeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     ASSIGN_OR_RETURN(const int64_t size, array->size());
-    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(size)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, static_cast<int32_t>(size));
   }
 };
 REGISTER_KERNEL("TensorArraySize", kCpu, TensorArraySizeKernel).HostMemory("size");

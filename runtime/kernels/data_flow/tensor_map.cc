@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/tensor_batch.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {
@@ -69,8 +70,7 @@ class EmptyMapKernel : public OpKernel {
   explicit EmptyMapKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0, Tensor::Scalar(Variant(std::make_shared<TensorMap>())));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, Variant(std::make_shared<TensorMap>()));
   }
 };
 REGISTER_KERNEL("EmptyTensorMap", kCpu, EmptyMapKernel);
@@ -81,8 +81,7 @@ class MapSizeKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto map, MapInput(ctx));
-    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(map->entries.size())));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, static_cast<int32_t>(map->entries.size()));
   }
 };
 REGISTER_KERNEL("TensorMapSize", kCpu, MapSizeKernel).HostMemory("size");
@@ -94,8 +93,7 @@ class MapHasKeyKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto map, MapInput(ctx));
     ASSIGN_OR_RETURN(const std::string key, KeyOf(ctx.input(1)));
-    ctx.set_output(0, Tensor::Scalar(map->entries.contains(key)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, map->entries.contains(key));
   }
 };
 REGISTER_KERNEL("TensorMapHasKey", kCpu, MapHasKeyKernel);
@@ -133,8 +131,7 @@ class MapInsertKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::shared_ptr<TensorMap> map, TakeMapInput(ctx));
     map->entries.insert_or_assign(std::move(key),
                                   TensorMap::Entry{.key = ctx.input(1), .value = ctx.input(2)});
-    ctx.set_output(0, Tensor::Scalar(Variant(std::move(map))));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, Variant(std::move(map)));
   }
 };
 REGISTER_KERNEL("TensorMapInsert", kCpu, MapInsertKernel);
@@ -151,8 +148,7 @@ class MapEraseKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("the map has no key ", ctx.input(1).ToString()));
     }
-    ctx.set_output(0, Tensor::Scalar(Variant(std::move(map))));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, Variant(std::move(map)));
   }
 };
 REGISTER_KERNEL("TensorMapErase", kCpu, MapEraseKernel);

@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/open_checkpoint.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -168,10 +169,10 @@ class ShardedFilenameKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckScalars(ctx, {"basename", "shard", "num_shards"}));
-    ctx.set_output(0, Tensor::Scalar(absl::StrFormat(
-                          "%s-%05d-of-%05d", ctx.input(0).scalar<std::string>(),
-                          ctx.input(1).scalar<int32_t>(), ctx.input(2).scalar<int32_t>())));
-    return absl::OkStatus();
+    return SetScalarOutput(
+        ctx, 0,
+        absl::StrFormat("%s-%05d-of-%05d", ctx.input(0).scalar<std::string>(),
+                        ctx.input(1).scalar<int32_t>(), ctx.input(2).scalar<int32_t>()));
   }
 };
 REGISTER_KERNEL("ShardedFilename", kCpu, ShardedFilenameKernel);
@@ -183,10 +184,10 @@ class ShardedFilespecKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckScalars(ctx, {"basename", "num_shards"}));
-    ctx.set_output(0, Tensor::Scalar(absl::StrFormat("%s-\?\?\?\?\?-of-%05d",
-                                                     ctx.input(0).scalar<std::string>(),
-                                                     ctx.input(1).scalar<int32_t>())));
-    return absl::OkStatus();
+    return SetScalarOutput(
+        ctx, 0,
+        absl::StrFormat("%s-\?\?\?\?\?-of-%05d", ctx.input(0).scalar<std::string>(),
+                        ctx.input(1).scalar<int32_t>()));
   }
 };
 REGISTER_KERNEL("ShardedFilespec", kCpu, ShardedFilespecKernel);

@@ -7,6 +7,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/matching_files.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/vector_output.h"
 
 namespace tessera {
@@ -22,8 +23,7 @@ class ReadFileKernel : public OpKernel {
           absl::StrCat("filename must be a scalar, has shape ", name.shape().ToString()));
     }
     ASSIGN_OR_RETURN(std::string contents, ReadFile(name.scalar<std::string>()));
-    ctx.set_output(0, Tensor::Scalar(std::move(contents)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(contents));
   }
 };
 REGISTER_KERNEL("ReadFile", kCpu, ReadFileKernel);

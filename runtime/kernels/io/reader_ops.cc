@@ -7,6 +7,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/io/record_reader.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -125,9 +126,8 @@ class ReadOneKernel final : public ReadKernel {
  protected:
   absl::StatusOr<int64_t> Count(KernelContext&) const override { return 1; }
   absl::Status Give(KernelContext& ctx, std::vector<Record> records) const override {
-    ctx.set_output(0, Tensor::Scalar(std::move(records[0].key)));
-    ctx.set_output(1, Tensor::Scalar(std::move(records[0].value)));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput(ctx, 0, std::move(records[0].key)));
+    return SetScalarOutput(ctx, 1, std::move(records[0].value));
   }
 };
 REGISTER_KERNEL("ReaderRead", kCpu, ReadOneKernel);
@@ -165,8 +165,7 @@ class CountKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const ReaderPtr reader, ResourceInput<RecordReader>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar((*reader.*kCount)()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, (*reader.*kCount)());
   }
 };
 using NumRecords = CountKernel<&RecordReader::num_records_produced>;
@@ -194,8 +193,7 @@ class SerializeStateKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const ReaderPtr reader, ResourceInput<RecordReader>(ctx, 0));
     ASSIGN_OR_RETURN(std::string state, reader->SerializeState());
-    ctx.set_output(0, Tensor::Scalar(std::move(state)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(state));
   }
 };
 REGISTER_KERNEL("ReaderSerializeState", kCpu, SerializeStateKernel);

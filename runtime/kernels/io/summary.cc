@@ -24,7 +24,7 @@ absl::StatusOr<std::string> Tag(const KernelContext& ctx) {
 }
 
 void SetSummary(const Summary& summary, KernelContext& ctx) {
-  ctx.set_output(0, Tensor::Scalar(summary.SerializeAsString()));
+  ctx.set_output(0, Tensor::Scalar<std::string>(summary.SerializeAsString()));
 }
 
 absl::Status SetTensor(const Tensor& tensor, Summary::Value* value) {

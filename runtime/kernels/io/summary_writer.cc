@@ -8,6 +8,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/summary_value.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/summary/event_file_writer.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/summary.pb.h"
@@ -43,8 +44,7 @@ class SummaryWriterKernel : public OpKernel {
     handle.container = container_;
     handle.name = name_.empty() ? node_name_ : name_;
     handle.type_name = std::string(SummaryWriter::kTypeName);
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 
  private:

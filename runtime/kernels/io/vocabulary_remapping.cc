@@ -10,6 +10,7 @@
 #include "runtime/data/byte_source.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/open_checkpoint.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -78,8 +79,7 @@ class GenerateVocabRemappingKernel final : public OpKernel {
       to[i] = found == lines.end() ? -1 : found->second;
       present += found == lines.end() ? 0 : 1;
     }
-    ctx.set_output(1, Tensor::Scalar(present));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 1, present);
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/lookup/lookup_table.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -146,8 +147,7 @@ class TableSizeKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto table, ResourceInput<LookupTable>(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(table->size()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, table->size());
   }
 };
 REGISTER_KERNEL("LookupTableSize", kCpu, TableSizeKernel);

@@ -3,6 +3,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/dtype_set.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/variant_arithmetic.h"
 
 namespace tessera {
@@ -59,8 +60,7 @@ class AddNVariantsKernel : public OpKernel {
       const Variant& next = ctx.input(i).scalar<Variant>();
       ASSIGN_OR_RETURN(sum, AddVariants(ctx, add_n_, std::move(sum), next));
     }
-    ctx.set_output(0, Tensor::Scalar(std::move(sum)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(sum));
   }
 
  private:

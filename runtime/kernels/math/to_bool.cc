@@ -1,5 +1,6 @@
 // ToBool: a tensor as the condition of If and While.
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/truth.h"
 
 namespace tessera {
@@ -10,8 +11,7 @@ class ToBoolKernel : public OpKernel {
   explicit ToBoolKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const bool truth, IsTrue(ctx.input(0)));
-    ctx.set_output(0, Tensor::Scalar(truth));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, truth);
   }
 };
 REGISTER_KERNEL("ToBool", kCpu, ToBoolKernel);

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/parsing/example_wire.h"
 #include "runtime/kernels/primitives/element_type.h"
 
@@ -210,8 +211,10 @@ absl::Status ParseSparse(const Batch& batch, size_t number, const SparseFeature&
   }
   result->sparse_indices.push_back(std::move(indices));
   result->sparse_values.push_back(std::move(values));
-  result->sparse_shapes.push_back(batched ? Tensor::Vector<int64_t>({batch.size(), longest})
-                                          : Tensor::Vector<int64_t>({longest}));
+  ASSIGN_OR_RETURN(Tensor shape, batched
+                                     ? VectorIn<int64_t>(batch.allocator(), {batch.size(), longest})
+                                     : VectorIn<int64_t>(batch.allocator(), {longest}));
+  result->sparse_shapes.push_back(std::move(shape));
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/parsing/example_wire.h"
 #include "runtime/kernels/row_splits.h"
 
@@ -125,8 +126,10 @@ absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool 
   }
   result->sparse_indices.push_back(std::move(indices));
   result->sparse_values.push_back(std::move(all.values));
-  result->sparse_shapes.push_back(batched ? Tensor::Vector<int64_t>({batch.size(), longest, most})
-                                          : Tensor::Vector<int64_t>({longest, most}));
+  ASSIGN_OR_RETURN(Tensor shape,
+                   batched ? VectorIn<int64_t>(batch.allocator(), {batch.size(), longest, most})
+                           : VectorIn<int64_t>(batch.allocator(), {longest, most}));
+  result->sparse_shapes.push_back(std::move(shape));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 // Tensors as serialized protos: SerializeTensor, ParseTensor.
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
@@ -17,8 +18,7 @@ class SerializeTensorKernel : public OpKernel {
     if (!proto.SerializeToString(&serialized)) {
       return absl::InvalidArgumentError("the tensor is too large for a proto, 2 GiB");
     }
-    ctx.set_output(0, Tensor::Scalar(std::move(serialized)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(serialized));
   }
 };
 REGISTER_KERNEL("SerializeTensor", kCpu, SerializeTensorKernel);

@@ -9,6 +9,7 @@
 #include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/byte_patches.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/window.h"
 
 namespace tessera {
@@ -131,8 +132,8 @@ class FusedConvolutionKernel final : public OpKernel {
       epilogue.scales.push_back(LargestByte(out) * range_in * range /
                                 (limit * LargerEnd(min_out, max_out)));
     }
-    ctx.set_output(1, Tensor::Scalar<float>(min_out));
-    ctx.set_output(2, Tensor::Scalar<float>(max_out));
+    RETURN_IF_ERROR(SetScalarOutput<float>(ctx, 1, min_out));
+    RETURN_IF_ERROR(SetScalarOutput<float>(ctx, 2, max_out));
     return epilogue;
   }
 

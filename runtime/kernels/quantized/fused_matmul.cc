@@ -8,6 +8,7 @@
 #include "runtime/kernels/primitives/byte_weights.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
 #include "runtime/kernels/quantized/quantized_input.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -108,8 +109,9 @@ class FusedMatMulKernel final : public OpKernel {
     const float level = width_a * width_b / (255.0f * 127.0f);
     if (out == DType::kQint32) {
       const float sum_level = (max_a - min_a) / 255.0f * ((max_b - min_b) / 254.0f);
-      SetOutputs(ctx, sum_level * static_cast<float>(std::numeric_limits<int32_t>::lowest()),
-                 sum_level * static_cast<float>(std::numeric_limits<int32_t>::max()));
+      RETURN_IF_ERROR(
+          SetOutputs(ctx, sum_level * static_cast<float>(std::numeric_limits<int32_t>::lowest()),
+                     sum_level * static_cast<float>(std::numeric_limits<int32_t>::max())));
       return epilogue;
     }
     ASSIGN_OR_RETURN(const float min_out, ReadNumber(ctx, output_range_));
@@ -117,13 +119,13 @@ class FusedMatMulKernel final : public OpKernel {
     epilogue.scale = level;
     if (out == DType::kFloat) return epilogue;
     epilogue.scale *= 255.0f / LargerEnd(min_out, max_out);
-    SetOutputs(ctx, min_out, max_out);
+    RETURN_IF_ERROR(SetOutputs(ctx, min_out, max_out));
     return epilogue;
   }
 
-  static void SetOutputs(KernelContext& ctx, float min, float max) {
-    ctx.set_output(1, Tensor::Scalar<float>(min));
-    ctx.set_output(2, Tensor::Scalar<float>(max));
+  static absl::Status SetOutputs(KernelContext& ctx, float min, float max) {
+    RETURN_IF_ERROR(SetScalarOutput<float>(ctx, 1, min));
+    return SetScalarOutput<float>(ctx, 2, max);
   }
 
   // Sums are those of int32, as oneDNN's are.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/quantized/quantized_range.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 
@@ -36,9 +37,8 @@ absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i,
 // Sets outputs i and i + 1 to the range.
 template <typename T>
 absl::Status SetRange(KernelContext& ctx, int i, const QuantizedRange<T>& range) {
-  ctx.set_output(i, Tensor::Scalar<float>(range.min));
-  ctx.set_output(i + 1, Tensor::Scalar<float>(range.max));
-  return absl::OkStatus();
+  RETURN_IF_ERROR(SetScalarOutput<float>(ctx, i, range.min));
+  return SetScalarOutput<float>(ctx, i + 1, range.max);
 }
 
 // Returns the integers that store the numbers of a tensor.

@@ -10,6 +10,7 @@
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -172,7 +173,7 @@ class QuantizedReshapeKernel : public OpKernel {
     ctx.set_output(0, std::move(y));
     // The ends of the range are scalars from here on.
     for (int i = 1; i < 3; ++i) {
-      ctx.set_output(i, Tensor::Scalar(*ctx.input(i + 1).data<float>()));
+      RETURN_IF_ERROR(SetScalarOutput(ctx, i, *ctx.input(i + 1).data<float>()));
     }
     return absl::OkStatus();
   }

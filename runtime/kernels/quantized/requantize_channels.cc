@@ -7,6 +7,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -72,9 +73,8 @@ class RequantizePerChannelKernel : public OpKernel {
         MutableStored<uint8_t>(y)[i] = static_cast<uint8_t>(q);
       }
     }
-    ctx.set_output(1, Tensor::Scalar<float>(min));
-    ctx.set_output(2, Tensor::Scalar<float>(max));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput<float>(ctx, 1, min));
+    return SetScalarOutput<float>(ctx, 2, max);
   }
 };
 REGISTER_KERNEL("RequantizePerChannel", kCpu, RequantizePerChannelKernel)
@@ -103,9 +103,8 @@ class RangePerChannelKernel : public OpKernel {
       limit = std::max(limit, std::abs(static_cast<float>(q)) * steps[i % channels]);
     }
     limit = std::min(limit, clip_);
-    ctx.set_output(0, Tensor::Scalar<float>(has_negative ? -limit : 0.0f));
-    ctx.set_output(1, Tensor::Scalar<float>(limit));
-    return absl::OkStatus();
+    RETURN_IF_ERROR(SetScalarOutput<float>(ctx, 0, has_negative ? -limit : 0.0f));
+    return SetScalarOutput<float>(ctx, 1, limit);
   }
 
  private:

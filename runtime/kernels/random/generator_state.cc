@@ -26,8 +26,12 @@ absl::Status UpdateState(KernelContext& ctx, absl::FunctionRef<absl::Status(Tens
 
 absl::Status CheckPhilox(const Tensor& algorithm) {
   ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "algorithm"));
-  if (number == kThreeFry) return absl::UnimplementedError("ThreeFry is not for CPUs");
-  return IsPhilox(number) ? absl::OkStatus() : UnknownAlgorithm(number);
+  return CheckPhilox(number);
+}
+
+absl::Status CheckPhilox(int64_t algorithm) {
+  if (algorithm == kThreeFry) return absl::UnimplementedError("ThreeFry is not for CPUs");
+  return IsPhilox(algorithm) ? absl::OkStatus() : UnknownAlgorithm(algorithm);
 }
 
 absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t blocks) {

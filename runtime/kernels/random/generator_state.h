@@ -13,6 +13,7 @@ namespace tessera {
 // Checks the number of an algorithm. Errors: INVALID_ARGUMENT for an unknown one; UNIMPLEMENTED for
 // ThreeFry.
 absl::Status CheckPhilox(const Tensor& algorithm);
+absl::Status CheckPhilox(int64_t algorithm);
 
 // Takes the generator out of the variable at input 0, whose value is the counter (two numbers) and
 // the key, and leaves one behind that is `blocks` further on.

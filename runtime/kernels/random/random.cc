@@ -8,6 +8,7 @@
 #include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/random/seed_input.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -189,7 +190,7 @@ class GetKeyCounterKernel : public OpKernel {
     RETURN_IF_ERROR(CheckSeed(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * key, ctx.AllocateOutput(0, Shape{1}));
     ASSIGN_OR_RETURN(Tensor * counter, ctx.AllocateOutput(1, Shape{2}));
-    if (ctx.num_outputs() > 2) ctx.set_output(2, Tensor::Scalar<int32_t>(1));
+    if (ctx.num_outputs() > 2) RETURN_IF_ERROR(SetScalarOutput<int32_t>(ctx, 2, 1));
     return key_of_seeds_(ctx, ctx.input(0), key, counter);
   }
 
@@ -204,10 +205,7 @@ class GetAlgKernel : public OpKernel {
  public:
   explicit GetAlgKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
-  absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0, Tensor::Scalar<int32_t>(1));
-    return absl::OkStatus();
-  }
+  absl::Status Compute(KernelContext& ctx) override { return SetScalarOutput<int32_t>(ctx, 0, 1); }
 };
 REGISTER_KERNEL("StatelessRandomGetAlg", kAnyDevice, GetAlgKernel).HostMemory("alg");
 
@@ -258,7 +256,7 @@ class StatefulStandardNormalKernel : public OpKernel {
             "the state must be a vector of four int64 or more, is ", state.ToString()));
       }
       int64_t* const words = state.data<int64_t>();
-      RETURN_IF_ERROR(CheckPhilox(Tensor::Scalar<int64_t>(words[0])));
+      RETURN_IF_ERROR(CheckPhilox(words[0]));
       current = AdvanceState(words + 1, ReservedBlocks(out->num_elements()));
       return absl::OkStatus();
     }));

@@ -68,20 +68,26 @@ void RandomState::Restore(const Philox& generator) {
   is_restored_ = true;
 }
 
-RandomStates ReadRandomStates(const ResourceManager& resources) {
+absl::StatusOr<RandomStates> ReadRandomStates(const ResourceManager& resources,
+                                              Allocator* allocator) {
   std::map<std::string, Philox> states;
   resources.ForEach([&](const std::string&, const std::string& type, const std::string& name,
                         Resource& resource) {
     if (type == kTypeName) states.emplace(name, static_cast<RandomState&>(resource).Get());
   });
-  std::vector<std::string> names;
-  std::vector<uint64_t> words;
+  const auto count = static_cast<int64_t>(states.size());
+  RandomStates all;
+  ASSIGN_OR_RETURN(all.names, Tensor::Allocate(DType::kString, {count}, allocator));
+  ASSIGN_OR_RETURN(all.generators, Tensor::Allocate(DType::kUint64, {count, 3}, allocator));
+  auto* name_of = all.names.data<std::string>();
+  auto* words = all.generators.data<uint64_t>();
   for (const auto& [name, generator] : states) {
-    names.push_back(name);
-    words.insert(words.end(), {generator.key(), generator.counter_low(), generator.counter_high()});
+    *name_of++ = name;
+    *words++ = generator.key();
+    *words++ = generator.counter_low();
+    *words++ = generator.counter_high();
   }
-  const auto count = static_cast<int64_t>(names.size());
-  return {Tensor::Vector<std::string>(names), Tensor::Of<uint64_t>(Shape{count, 3}, words)};
+  return all;
 }
 
 absl::Status WriteRandomStates(const RandomStates& states, ResourceManager& resources) {

@@ -44,7 +44,9 @@ struct RandomStates {
   Tensor names;       // string[n], sorted
   Tensor generators;  // uint64[n, 3]: key, lower and upper half of the counter
 };
-RandomStates ReadRandomStates(const ResourceManager& resources);
+// Returns the states of all random ops, in host memory of `allocator`. Errors: RESOURCE_EXHAUSTED.
+absl::StatusOr<RandomStates> ReadRandomStates(const ResourceManager& resources,
+                                              Allocator* allocator);
 // Sets the states, of nodes that have run and of those that have not. Errors: INVALID_ARGUMENT for
 // tensors of another form.
 absl::Status WriteRandomStates(const RandomStates& states, ResourceManager& resources);

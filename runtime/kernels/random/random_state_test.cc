@@ -17,7 +17,7 @@ TEST(RandomStateTest, SavedStatesGoOnInAnotherSession) {
   const auto of_another_function = RandomState::Take(first, "noise", kSeed).value();
   state->Reserve(10);
   of_another_function->Reserve(3);
-  ASSERT_TRUE(WriteRandomStates(ReadRandomStates(first), second).ok());
+  ASSERT_TRUE(WriteRandomStates(*ReadRandomStates(first, HeapAllocator()), second).ok());
   EXPECT_EQ(CounterOfNext(second), 10);
   EXPECT_EQ(CounterOfNext(second), 3);
   EXPECT_EQ(CounterOfNext(second), 0) << "no more were saved";
@@ -29,7 +29,7 @@ TEST(RandomStateTest, StatesInUseAreSetAsWell) {
   state->Reserve(10);
   const auto used = RandomState::Take(second, "noise", kSeed).value();
   used->Reserve(1);
-  ASSERT_TRUE(WriteRandomStates(ReadRandomStates(first), second).ok());
+  ASSERT_TRUE(WriteRandomStates(*ReadRandomStates(first, HeapAllocator()), second).ok());
   EXPECT_EQ(used->Get().counter_low(), 10);
 }
 
@@ -39,7 +39,7 @@ TEST(RandomStateTest, AReleasedStateStartsAnew) {
   state->Reserve(10);
   state->Release();
   EXPECT_EQ(CounterOfNext(resources), 0);
-  EXPECT_EQ(ReadRandomStates(resources).names.num_elements(), 1);
+  EXPECT_EQ(ReadRandomStates(resources, HeapAllocator())->names.num_elements(), 1);
 }
 
 TEST(RandomStateTest, OtherTensorsAreRefused) {

@@ -6,6 +6,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/random/simple_random.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -72,8 +73,7 @@ class Kmc2ChainKernel : public OpKernel {
     for (int64_t next = 1; next < distances.dim(0); ++next) {
       if (distance[next] > random.Float() * distance[state]) state = next;
     }
-    ctx.set_output(0, Tensor::Scalar<int64_t>(state));
-    return absl::OkStatus();
+    return SetScalarOutput<int64_t>(ctx, 0, state);
   }
 };
 REGISTER_KERNEL("KMC2ChainInitialization", kCpu, Kmc2ChainKernel);

@@ -57,7 +57,7 @@ absl::StatusOr<std::shared_ptr<CsrMatrix>> AllocateCsr(KernelContext& ctx, const
 }
 
 void SetCsrOutput(KernelContext& ctx, std::shared_ptr<CsrMatrix> matrix) {
-  ctx.set_output(0, Tensor::Scalar(Variant(std::move(matrix))));
+  ctx.set_output(0, Tensor::Scalar<Variant>(Variant(std::move(matrix))));
 }
 
 }  // namespace tessera

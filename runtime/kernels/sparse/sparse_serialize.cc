@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/sparse/sparse_batch.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 #include "runtime/tensor/encoded_variant.h"
@@ -115,7 +116,8 @@ class SerializeManySparseKernel : public OpKernel {
       for (const SparseTensor& row : rows) {
         RETURN_IF_ERROR(Pack(row.indices, to++));
         RETURN_IF_ERROR(Pack(row.values, to++));
-        RETURN_IF_ERROR(Pack(Tensor::Vector<int64_t>(row.shape), to++));
+        ASSIGN_OR_RETURN(const Tensor shape, VectorIn<int64_t>(ctx.host_allocator(), row.shape));
+        RETURN_IF_ERROR(Pack(shape, to++));
       }
       return absl::OkStatus();
     });

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/sparse/sparse_batch.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
@@ -78,8 +79,7 @@ class AddKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(SparseTensor sparse, SparseTensor::Input(ctx, 0));
     ASSIGN_OR_RETURN(const auto map, finder_.Find(ctx));
-    ctx.set_output(0, Tensor::Scalar<int64_t>(map->Add(std::move(sparse))));
-    return absl::OkStatus();
+    return SetScalarOutput<int64_t>(ctx, 0, map->Add(std::move(sparse)));
   }
 
  private:

@@ -1,5 +1,6 @@
 // Who owns what a handle names: IsResourceHandleRefCounting, MakeWeakResourceHandle.
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
 namespace {
@@ -19,8 +20,7 @@ class IsRefCountingKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const ResourceHandle handle, ReadHandle(ctx));
     const auto named = ctx.resources().Lookup(handle.container, handle.type_name, handle.name);
     const bool is_found = named.ok() && named->get() == handle.resource.get();
-    ctx.set_output(0, Tensor::Scalar<bool>(handle.resource && !is_found));
-    return absl::OkStatus();
+    return SetScalarOutput<bool>(ctx, 0, handle.resource && !is_found);
   }
 };
 REGISTER_KERNEL("IsResourceHandleRefCounting", kCpu, IsRefCountingKernel);
@@ -33,8 +33,7 @@ class WeakHandleKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(ResourceHandle handle, ReadHandle(ctx));
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(handle));
   }
 };
 REGISTER_KERNEL("MakeWeakResourceHandle", kCpu, WeakHandleKernel);

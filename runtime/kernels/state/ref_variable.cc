@@ -1,5 +1,6 @@
 // Variables by reference, as v1 graphs have them.
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -72,8 +73,7 @@ class IsVariableInitializedKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-    ctx.set_output(0, Tensor::Scalar(variable->initialized()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, variable->initialized());
   }
 };
 REGISTER_KERNEL("IsVariableInitialized", kAnyDevice, IsVariableInitializedKernel)

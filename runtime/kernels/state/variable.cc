@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ absl::StatusOr<Tensor> MakeHandle(KernelContext& ctx, const std::string& contain
     ASSIGN_OR_RETURN(handle.resource,
                      ctx.resources().LookupOrCreate(container, Variable::kTypeName, name, make));
   }
-  return Tensor::Scalar(std::move(handle));
+  return Tensor::Scalar<ResourceHandle>(std::move(handle));
 }
 
 // Gives a variable's handle. The handle carries the variable and is made once for a session's
@@ -170,8 +171,7 @@ class VarIsInitializedKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     const absl::StatusOr<IntrusivePtr<Variable>> variable = VariableInput(ctx, 0);
-    ctx.set_output(0, Tensor::Scalar(variable.ok() && (*variable)->initialized()));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, variable.ok() && (*variable)->initialized());
   }
 };
 REGISTER_KERNEL("VarIsInitializedOp", kAnyDevice, VarIsInitializedKernel)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/tensor_summary.h"
 
 namespace tessera {
@@ -143,8 +144,7 @@ class StringFormatKernel : public OpKernel {
     for (int i = 0; i < ctx.num_inputs(); ++i) {
       absl::StrAppend(&text, SummarizeTensor(ctx.input(i), summarize_), pieces_[i + 1]);
     }
-    ctx.set_output(0, Tensor::Scalar(std::move(text)));
-    return absl::OkStatus();
+    return SetScalarOutput(ctx, 0, std::move(text));
   }
 
  private:

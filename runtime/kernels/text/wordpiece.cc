@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/host_values.h"
 #include "runtime/kernels/lookup/lookup_table.h"
 #include "runtime/kernels/resource_handle_kernel.h"
 #include "runtime/kernels/text/write_vector.h"
@@ -43,7 +44,8 @@ class WordpieceKernel final : public OpKernel {
         use_unknown_(build.attr<bool>("use_unknown_token")),
         unknown_(build.attr<std::string>("unknown_token")),
         split_unknown_(build.attr<bool>("split_unknown_characters")),
-        partition_(build.attr<std::string>("output_row_partition_type")) {
+        partition_(build.attr<std::string>("output_row_partition_type")),
+        missing_(ConstantScalar(build, kMissing)) {
     if (partition_ == "row_lengths" || partition_ == "row_splits") return;
     build.Fail(absl::InternalError(absl::StrCat(
         "output_row_partition_type must be row_lengths or row_splits, is '", partition_, "'")));
@@ -147,7 +149,7 @@ class WordpieceKernel final : public OpKernel {
   const std::string unknown_;
   const bool split_unknown_;
   const std::string partition_;
-  const Tensor missing_ = Tensor::Scalar<int64_t>(kMissing);
+  const Tensor missing_;
 };
 REGISTER_KERNEL("WordpieceTokenizeWithOffsets", kCpu, WordpieceKernel);
 

@@ -53,7 +53,8 @@ absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& positi
     ASSIGN_OR_RETURN(Tensor data, source_->SavePosition());
     values.push_back({kData, std::move(data)});
   }
-  RandomStates random = ReadRandomStates(program_->session->resources());
+  ASSIGN_OR_RETURN(RandomStates random,
+                   ReadRandomStates(program_->session->resources(), HeapAllocator()));
   values.push_back({kRandomNames, std::move(random.names)});
   values.push_back({kRandomGenerators, std::move(random.generators)});
   for (const auto& hook : *hooks_) hook->Save(&values);
