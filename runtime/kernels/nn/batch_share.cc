@@ -12,8 +12,9 @@ namespace {
 // So many runs share the pool that each has one thread.
 const std::atomic<int> kEveryThread{1 << 20};
 
-// Returns the time that a row takes in all steps. Products of few rows are slower than large ones;
-// what counts here is only whether further threads pay.
+// Returns an estimate of the time that a row takes in all steps, on any processor. Like the costs
+// that other kernels give to ParallelFor(), it decides whether further threads pay, and no
+// algorithm; the speeds by which products are planned are those of the CPU's primitives.
 double NanosecondsOf(const RecurrentRow& row) {
   constexpr double kMultiplication = 0.02, kCellOfUnit = 2;
   const auto units = static_cast<double>(row.units);
