@@ -38,63 +38,114 @@ struct StringKeys {
     keys->data<std::string>()[i] = key;
   }
 };
-// The rows of a table's keys. Keys are stored once, in `keys`, by row: the index holds rows, and
-// compares them by their keys.
+
+// How many keys are looked up together.
+constexpr int64_t kSome = 32;
+
+// The rows of a table's keys. Keys are stored once, in `keys`, by row: the index holds rows and the
+// hashes of their keys.
 template <typename Keys>
 class RowIndex {
  public:
   using View = typename Keys::View;
+  struct Probe {
+    View key;
+    size_t hash;
+  };
+  static Probe ProbeFor(View key) { return {key, absl::HashOf(key)}; }
 
   explicit RowIndex(const std::vector<typename Keys::Stored>* keys)
-      : rows_(0, Hash{keys}, Equal{keys}) {}
+      : keys_(keys), entries_(0, Hash{}, Equal{keys}) {}
 
-  // Returns -1 if there is no such key.
-  int64_t Find(View key) const {
-    const auto it = rows_.find(Probe{key});
-    return it == rows_.end() ? -1 : *it;
+  // Returns the probe after a prefetch of what tells whether the key is there.
+  Probe Prefetch(View key) const {
+    const Probe probe = ProbeFor(key);
+    entries_.prefetch(probe);
+    return probe;
   }
-  void Prefetch(View) const {}  // hashing a string twice costs more than it saves
-  void Insert(View, int64_t row) { rows_.insert(row); }
-  void Erase(View key) { rows_.erase(rows_.find(Probe{key})); }
-  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  // Returns -1 if there is no such key.
+  int64_t Find(const Probe& probe) const { return RowAt(entries_.find(probe)); }
+  // Sets rows[i] to Find(probes[i]) for up to kSome keys, in steps in which their cache misses
+  // overlap: entries are found by their hashes alone, and then compared. Whether a key is there is
+  // hard to predict, so that the comparisons go through a list of those that were found.
+  void FindSome(absl::Span<const Probe> probes, int64_t* rows) const {
+    size_t candidates[kSome], count = 0;
+    for (size_t i = 0; i < probes.size(); ++i) {
+      rows[i] = RowAt(entries_.find(AnyKey{probes[i].hash}));
+      if (rows[i] >= 0) __builtin_prefetch(&(*keys_)[rows[i]]);
+      candidates[count] = i;
+      count += rows[i] >= 0;
+    }
+    for (size_t n = 0; n < count; ++n) {
+      const size_t i = candidates[n];
+      if ((*keys_)[rows[i]] != probes[i].key) rows[i] = Find(probes[i]);
+    }
+  }
+  void Insert(View key, int64_t row) { entries_.insert({row, absl::HashOf(key)}); }
+  void Erase(View key) { entries_.erase(entries_.find(ProbeFor(key))); }
+  int64_t size() const { return static_cast<int64_t>(entries_.size()); }
   std::vector<int64_t> SortedRows() const {
-    std::vector<int64_t> rows(rows_.begin(), rows_.end());
+    std::vector<int64_t> rows;
+    for (const Entry& entry : entries_) rows.push_back(entry.row);
     std::sort(rows.begin(), rows.end());
     return rows;
   }
 
  private:
-  struct Probe {
-    View key;
+  struct Entry {
+    int64_t row;
+    size_t hash;
+  };
+  // Stands for all keys of a hash.
+  struct AnyKey {
+    size_t hash;
   };
   struct Hash {
     using is_transparent = void;
-    const std::vector<typename Keys::Stored>* keys;
-    size_t operator()(int64_t row) const { return absl::HashOf(View((*keys)[row])); }
-    size_t operator()(const Probe& probe) const { return absl::HashOf(probe.key); }
+    template <typename T>
+    size_t operator()(const T& entry_or_key) const {
+      return entry_or_key.hash;
+    }
   };
   struct Equal {
     using is_transparent = void;
     const std::vector<typename Keys::Stored>* keys;
-    bool operator()(int64_t a, int64_t b) const { return a == b; }
-    bool operator()(int64_t row, const Probe& probe) const { return (*keys)[row] == probe.key; }
-    bool operator()(const Probe& probe, int64_t row) const { return (*keys)[row] == probe.key; }
+    bool operator()(const Entry& a, const Entry& b) const { return a.row == b.row; }
+    bool operator()(const Entry& a, const Probe& b) const {
+      return a.hash == b.hash && (*keys)[a.row] == b.key;
+    }
+    bool operator()(const Entry& a, const AnyKey& b) const { return a.hash == b.hash; }
   };
-  absl::flat_hash_set<int64_t, Hash, Equal> rows_;
+  using Entries = absl::flat_hash_set<Entry, Hash, Equal>;
+
+  int64_t RowAt(typename Entries::const_iterator it) const {
+    return it == entries_.end() ? -1 : it->row;
+  }
+
+  const std::vector<typename Keys::Stored>* const keys_;
+  Entries entries_;
 };
 
 // Integers stand in the index itself, which saves a look-up a miss of the cache.
 template <>
 class RowIndex<IntegerKeys> {
  public:
+  using Probe = int64_t;
+  static Probe ProbeFor(int64_t key) { return key; }
+
   explicit RowIndex(const std::vector<int64_t>*) {}
 
+  Probe Prefetch(int64_t key) const {
+    rows_.prefetch(key);
+    return key;
+  }
   int64_t Find(int64_t key) const {
     const auto it = rows_.find(key);
     return it == rows_.end() ? -1 : it->second;
   }
-  // Whether a key is found is hard to predict, and keeps look-ups from running side by side.
-  void Prefetch(int64_t key) const { rows_.prefetch(key); }
+  void FindSome(absl::Span<const int64_t> keys, int64_t* rows) const {
+    for (size_t i = 0; i < keys.size(); ++i) rows[i] = Find(keys[i]);
+  }
   void Insert(int64_t key, int64_t row) { rows_.emplace(key, row); }
   void Erase(int64_t key) { rows_.erase(key); }
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
@@ -138,14 +189,15 @@ class HashedTable : public LookupTable {
     const auto find_all = [&](auto copy) {
       // First the rows of some keys, then their values: without a branch between look-ups and
       // copies, the misses of the cache overlap.
-      constexpr int64_t kSome = 32;
+      typename RowIndex<Keys>::Probe probes[kSome];
       int64_t rows[kSome];
       const char* const values = contents_->values.raw();
       for (int64_t first = 0; first < count; first += kSome) {
         const int64_t some = std::min(kSome, count - first);
-        const auto key = [&](int64_t i) { return Keys::Get(keys, first + i); };
-        for (int64_t i = 0; i < some; ++i) contents_->index.Prefetch(key(i));
-        for (int64_t i = 0; i < some; ++i) rows[i] = contents_->index.Find(key(i));
+        for (int64_t i = 0; i < some; ++i) {
+          probes[i] = contents_->index.Prefetch(Keys::Get(keys, first + i));
+        }
+        contents_->index.FindSome(absl::MakeConstSpan(probes, some), rows);
         for (int64_t i = 0; i < some; ++i) {
           const char* const origins[] = {values, default_value.raw()};
           const bool is_missing = rows[i] < 0;
@@ -185,7 +237,7 @@ class HashedTable : public LookupTable {
     absl::MutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
       const typename Keys::View key = Keys::Get(keys, i);
-      const int64_t row = contents_->index.Find(key);
+      const int64_t row = contents_->index.Find(RowIndex<Keys>::ProbeFor(key));
       if (row < 0) continue;
       contents_->index.Erase(key);
       contents_->free.push_back(row);
@@ -203,7 +255,7 @@ class HashedTable : public LookupTable {
       const typename Keys::View key = Keys::Get(keys, i);
       const char* value = values.raw() + i * value_bytes_;
       if (options().write_once) {
-        const int64_t row = fresh->index.Find(key);
+        const int64_t row = fresh->index.Find(RowIndex<Keys>::ProbeFor(key));
         if (row >= 0 && !SameValue(value, *fresh, row)) {
           return absl::FailedPreconditionError(
               absl::StrCat("key ", ElementToString(keys, i), " has two different values"));
@@ -256,7 +308,7 @@ class HashedTable : public LookupTable {
                                                  ": it is filled once, by its initializer"));
   }
   absl::Status Put(typename Keys::View key, const char* value, Contents* contents) const {
-    int64_t row = contents->index.Find(key);
+    int64_t row = contents->index.Find(RowIndex<Keys>::ProbeFor(key));
     if (row < 0) {
       if (contents->free.empty()) {
         row = static_cast<int64_t>(contents->keys.size());
@@ -300,7 +352,7 @@ class HashedTable : public LookupTable {
   bool SameContents(const Contents& a, const Contents& b) const {
     if (a.index.size() != b.index.size()) return false;
     for (const int64_t row : a.index.SortedRows()) {
-      const int64_t other = b.index.Find(a.keys[row]);
+      const int64_t other = b.index.Find(RowIndex<Keys>::ProbeFor(a.keys[row]));
       if (other < 0 || !SameValue(a.values.raw() + row * value_bytes_, b, other)) return false;
     }
     return true;
