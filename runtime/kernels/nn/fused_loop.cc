@@ -58,7 +58,8 @@ absl::Status FusedLoopKernel::Prepare(const PrepareContext& context) {
 absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(
     const KernelContext& ctx) const {
   const Tensor &x = ctx.input(0), &recurrent = ctx.input(recurrent_);
-  if (x.rank() != 3 || recurrent.rank() != 2 || recurrent.dim(1) != num_gates_ * recurrent.dim(0)) {
+  if (x.rank() != 3 || recurrent.rank() != 2 || recurrent.dim(1) % num_gates_ != 0 ||
+      recurrent.dim(1) / num_gates_ != recurrent.dim(0)) {
     return absl::InvalidArgumentError(absl::StrCat("a loop over ", x.shape().ToString(),
                                                    " cannot have recurrent weights of ",
                                                    recurrent.shape().ToString()));

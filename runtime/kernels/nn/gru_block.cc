@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/nn/cell_widths.h"
 #include "runtime/kernels/nn/float_tensor.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 #include "runtime/kernels/primitives/matmul.h"
@@ -31,6 +32,7 @@ struct GruInputs {
     in.batch = x.dim(0);
     in.inputs = x.dim(1);
     in.cells = h.dim(1);
+    RETURN_IF_ERROR(CheckCellWidths(in.inputs, in.cells));
     const int64_t rows = in.inputs + in.cells;
     const Shape expected[] = {x,
                               Shape{in.batch, in.cells},

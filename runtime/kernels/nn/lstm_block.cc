@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/nn/cell_widths.h"
 #include "runtime/kernels/nn/float_tensor.h"
 #include "runtime/kernels/nn/lstm_steps.h"
 
@@ -48,6 +49,7 @@ class LstmKernel : public OpKernel {
     s.batch = x.dim(first_);
     s.inputs = x.dim(first_ + 1);
     s.cells = h_prev.dim(1);
+    RETURN_IF_ERROR(CheckCellWidths(s.inputs, s.cells));
     const Shape expected[] = {x,
                               Shape{s.batch, s.cells},
                               Shape{s.batch, s.cells},

@@ -33,8 +33,8 @@ class LstmTrainingKernel : public OpKernel {
     if (x.rank() == 3 && recurrent.rank() == 2) {
       const int64_t batch = x.dim(1), units = recurrent.dim(0);
       const Shape state{batch, units};
-      if (x.dim(2) == 4 * units && recurrent.dim(1) == 4 * units && ctx.input(2).shape() == state &&
-          ctx.input(3).shape() == state) {
+      if (x.dim(2) % 4 == 0 && x.dim(2) / 4 == units && recurrent.dim(1) == x.dim(2) &&
+          ctx.input(2).shape() == state && ctx.input(3).shape() == state) {
         return LstmSizes{.batch = batch, .units = units, .positions = positions_};
       }
     }
