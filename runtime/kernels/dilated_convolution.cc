@@ -39,8 +39,10 @@ absl::Status FillIn(std::vector<int64_t>* values, size_t rank, int64_t standard,
                                                  lowest, ", are ", absl::StrJoin(*values, ", ")));
 }
 
+// The steps of a shape without elements, which might overflow, are 0.
 std::vector<int64_t> RowMajorSteps(const Shape& shape) {
   std::vector<int64_t> steps(shape.rank());
+  if (shape.num_elements() == 0) return steps;
   int64_t step = 1;
   for (int d = shape.rank() - 1; d >= 0; --d) {
     steps[d] = step;

@@ -60,8 +60,10 @@ absl::Status ResolveDim(const DimRequest& request, int d, int64_t size, StridedS
   return absl::OkStatus();
 }
 
+// The strides of a shape without elements, which might overflow, are 0.
 StridedSliceSpec::Vector RowMajor(const Shape& shape) {
   StridedSliceSpec::Vector strides(shape.rank());
+  if (shape.num_elements() == 0) return strides;
   int64_t stride = 1;
   for (int d = shape.rank() - 1; d >= 0; --d) {
     strides[d] = stride;

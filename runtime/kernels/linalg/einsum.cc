@@ -54,9 +54,12 @@ bool Has(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
+// Only sizes of what has no elements have a product that overflows; it is 0 then.
 int64_t SizeOf(const Labels& labels, const Strides& sizes) {
   int64_t size = 1;
-  for (int label : labels) size *= sizes[label];
+  for (int label : labels) {
+    if (__builtin_mul_overflow(size, sizes[label], &size)) return 0;
+  }
   return size;
 }
 
@@ -124,12 +127,10 @@ class EinsumKernel : public OpKernel {
     }
     const auto contiguous = RowMajorStrides(dims);
     bool in_place = true;
-    int64_t elements = 1;
     for (size_t d = 0; d < dims.size(); ++d) {
       in_place = in_place && (dims[d] == 1 || strides[d] == contiguous[d]);
-      elements *= dims[d];
     }
-    if (in_place && elements == tensor.num_elements()) return tensor;
+    if (in_place && SizeOf(order, sizes) == tensor.num_elements()) return tensor;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(tensor.dtype(), shape));
     RETURN_IF_ERROR(

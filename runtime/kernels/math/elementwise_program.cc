@@ -366,8 +366,11 @@ class ElementwiseProgram::Planner {
       sweep.calls[i].feeds_next =
           result.base < 0 && result.reads == 1 && result.last_reader == sweep.calls[i + 1].function;
     }
-    Coalesce(*shape, strides, sweep);
-    if (shape->num_elements() == 0) plan_.sweeps.pop_back();
+    if (shape->num_elements() == 0) {
+      plan_.sweeps.pop_back();
+    } else {
+      Coalesce(*shape, strides, sweep);
+    }
   }
 
   // Returns the slots, and their elements' sizes, of the scratch operands of step i that no later

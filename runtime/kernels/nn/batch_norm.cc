@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
 
 namespace tessera {
 namespace {
@@ -38,10 +39,7 @@ class FusedBatchNormKernel : public OpKernel {
                                                        t.shape().ToString()));
       }
     }
-    int64_t inner = 1;
-    if (channels_first) {
-      for (int i = 2; i < rank; ++i) inner *= x.dim(i);
-    }
+    const int64_t inner = channels_first ? DimProduct(x.shape(), 2, rank) : 1;
     const int64_t outer = channels == 0 || inner == 0 ? 0 : x.num_elements() / channels / inner;
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     Tensor* statistics[4];

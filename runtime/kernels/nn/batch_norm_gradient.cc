@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/batch_norm.h"
 
 namespace tessera {
@@ -36,8 +37,7 @@ class FusedBatchNormGradKernel : public OpKernel {
                                                      " numbers, has shape ",
                                                      ctx.input(i).shape().ToString()));
     }
-    int64_t inner = 1;
-    for (int i = 2; channels_first && i < rank; ++i) inner *= x.dim(i);
+    const int64_t inner = channels_first ? DimProduct(x.shape(), 2, rank) : 1;
     ASSIGN_OR_RETURN(Tensor* const dx, ctx.AllocateOutput(0, x.shape()));
     for (int i = 3; i < 5; ++i) RETURN_IF_ERROR(ctx.AllocateOutput(i, Shape{0}).status());
     if (x.num_elements() == 0) {

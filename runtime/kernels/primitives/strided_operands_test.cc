@@ -1,5 +1,7 @@
 #include "runtime/kernels/primitives/strided_operands.h"
 
+#include <limits>
+
 #include "gtest/gtest.h"
 
 namespace tessera {
@@ -49,6 +51,19 @@ TEST(StridedOperandsTest, OneElementHasNoDimension) {
   operands.Coalesce();
   EXPECT_EQ(operands.rank(), 0);
   EXPECT_EQ(operands.num_elements(), 1);
+}
+
+TEST(StridedOperandsTest, NothingHasNoStridesHoweverLargeItsDimensionsAre) {
+  constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
+  const Shape shape{0, 3, kGreatest, kGreatest};
+  StridedOperands operands(shape.dims());
+  operands.Add(nullptr, RowMajorByteStrides(shape, 4));
+  operands.Add(nullptr, BroadcastByteStrides({kGreatest, 1}, shape, 4));
+  EXPECT_EQ(operands.num_elements(), 0);
+  operands.Coalesce();
+  EXPECT_EQ(operands.rank(), 1);
+  EXPECT_EQ(operands.dim(0), 0);
+  EXPECT_EQ(operands.num_elements(), 0);
 }
 
 }  // namespace

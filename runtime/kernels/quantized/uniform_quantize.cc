@@ -103,6 +103,7 @@ class UniformClipKernel : public OpKernel {
                        ", have ", min.shape().ToString(), " and ", max.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+    if (x.num_elements() == 0) return absl::OkStatus();
     int64_t inner = 1;
     for (int d = static_cast<int>(attrs_.axis) + 1; attrs_.axis >= 0 && d < x.rank(); ++d) {
       inner *= x.dim(d);

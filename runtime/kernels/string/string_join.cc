@@ -69,8 +69,11 @@ class ReduceJoinKernel : public OpKernel {
       reduced_dims.insert(reduced_dims.begin(), input.dim(axis));
       reduced_strides.insert(reduced_strides.begin(), strides[axis]);
     }
-    int64_t joined = 1;  // strings a result
-    for (int64_t dim : reduced_dims) joined *= dim;
+    // Strings a result. Only an input without elements has dimensions whose product overflows.
+    int64_t joined = 1;
+    for (int64_t dim : reduced_dims) {
+      if (__builtin_mul_overflow(joined, dim, &joined)) joined = 0;
+    }
     for (int d = 0; d < rank; ++d) {
       if (!reduced[d]) {
         dims.push_back(input.dim(d));

@@ -38,9 +38,12 @@ struct Operand {
   }
 };
 
+// Only a shape without elements has dimensions whose product overflows; it is 0 then.
 int64_t SizeOf(const Shape& shape, const Dims& dims) {
   int64_t size = 1;
-  for (const int64_t d : dims) size *= shape.dim(static_cast<int>(d));
+  for (const int64_t d : dims) {
+    if (__builtin_mul_overflow(size, shape.dim(static_cast<int>(d)), &size)) return 0;
+  }
   return size;
 }
 

@@ -89,6 +89,7 @@ void Store(int64_t index, int64_t i, Tensor* y) {
 }
 
 absl::Status RunArgMax(KernelContext& ctx, ReduceKind kind, const Tensor& x, int axis, Tensor* y) {
+  if (y->num_elements() == 0) return absl::OkStatus();
   const int64_t count = x.dim(axis);
   int64_t inner = 1;
   for (int d = axis + 1; d < x.rank(); ++d) inner *= x.dim(d);

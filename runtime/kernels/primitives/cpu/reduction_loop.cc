@@ -16,6 +16,12 @@ constexpr int64_t kPart = 1 << 16;
 // The cost of an element in nanoseconds.
 constexpr double kCost = 0.15;
 
+// Multiplies *product by `size`. It becomes 0 where it overflows: only the dimensions of a tensor
+// without elements do.
+void MultiplyBy(int64_t size, int64_t* product) {
+  if (__builtin_mul_overflow(*product, size, product)) *product = 0;
+}
+
 }  // namespace
 
 ReductionPlan::ReductionPlan(const Shape& shape, absl::Span<const bool> reduced) {
@@ -25,10 +31,10 @@ ReductionPlan::ReductionPlan(const Shape& shape, absl::Span<const bool> reduced)
   };
   absl::InlinedVector<Group, 6> groups;
   for (int d = 0; d < shape.rank(); ++d) {
-    (reduced[d] ? num_reduced_ : num_outputs_) *= shape.dim(d);
+    MultiplyBy(shape.dim(d), reduced[d] ? &num_reduced_ : &num_outputs_);
     if (shape.dim(d) == 1) continue;
     if (!groups.empty() && groups.back().reduced == reduced[d]) {
-      groups.back().size *= shape.dim(d);
+      MultiplyBy(shape.dim(d), &groups.back().size);
     } else {
       groups.push_back({shape.dim(d), reduced[d]});
     }
@@ -41,12 +47,12 @@ ReductionPlan::ReductionPlan(const Shape& shape, absl::Span<const bool> reduced)
   if (!groups.empty()) {  // reduced group
     rows_ = groups.back().size;
     groups.pop_back();
-    stride *= rows_;
+    MultiplyBy(rows_, &stride);
   }
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     Axes& axes = group->reduced ? reduced_ : kept_;
     axes.insert(axes.begin(), {group->size, stride});
-    stride *= group->size;
+    MultiplyBy(group->size, &stride);
   }
 }
 
