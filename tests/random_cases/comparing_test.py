@@ -57,6 +57,28 @@ def test_factors_of_singular_matrix_agree_by_their_product(last_pivot, other, ki
     assert _verdict("Cholesky", got, want) == kind
 
 
+@pytest.mark.parametrize(
+    "got, kind",
+    [
+        ([2.0001e6, 1e6], ""),  # the pivot magnifies a bit of the other unknown
+        ([2.4e6, 1e6], "value"),
+        ([2e6, 1.1e6], "value"),
+        ([np.nan, 1e6], "value"),
+    ],
+)
+def test_solutions_of_triangular_systems_agree_by_their_residuals(got, kind):
+    case = graph_pb2.GraphDef()
+    for name, value in (("in0", [[1e-6, 1], [0, 1e-6]]), ("in1", [[1e6 + 2], [1]])):
+        tensor = tf.make_tensor_proto(np.asarray(value, np.float32))
+        case.node.add(name=name, op="Const").attr["value"].tensor.CopyFrom(tensor)
+    call = case.node.add(name="op0", op="MatrixTriangularSolve", input=["in0", "in1"])
+    call.attr["lower"].b = False
+    case.node.add(name="plan", op="NoOp").attr["_fetch"].list.s.append(b"op0:0")
+    runtime = _Worker(comparing.WAYS, np.reshape(got, (2, 1)))
+    oracle = _Worker(["tensorflow"], [[2e6], [1e6]])
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == kind
+
+
 def test_only_factors_agree_by_their_product():
     assert _verdict("Identity", [[1e-8]], [[1.7263349e-4]]) == "value"
 
