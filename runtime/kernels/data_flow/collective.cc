@@ -2,6 +2,7 @@
 // of several members are in collective_reduce.cc.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/collective_group.h"
@@ -34,11 +35,21 @@ class CollectiveKernel final : public OpKernel {
       takes_groups_ = build.input_types()[1] == DType::kResource;
       size_input_ = build.inputs(takes_groups_ ? "group_assignment" : "group_size").begin;
     }
+    for (const ArgDef& input : build.op().inputs) {
+      if (input.name != "group_key" && input.name != "instance_key") continue;
+      key_inputs_.push_back(build.inputs(input.name).begin);
+    }
     if (kShapes == Shapes::kDeclared) shape_ = build.attr<PartialShape>("shape");
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     if (size_input_ >= 0) RETURN_IF_ERROR(CheckGroupInput(ctx.input(size_input_), takes_groups_));
+    for (const int key : key_inputs_) {
+      if (ctx.input(key).rank() == 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the keys of a group must be scalars, one has shape ",
+                       ctx.input(key).shape().ToString()));
+    }
     const Shape& shape = ctx.input(0).shape();
     if (kShapes == Shapes::kDeclared && !shape_.IsCompatibleWith(shape)) {
       return absl::InvalidArgumentError(absl::StrCat("the input has shape ", shape.ToString(),
@@ -64,6 +75,7 @@ class CollectiveKernel final : public OpKernel {
   }
 
   int size_input_;
+  std::vector<int> key_inputs_;  // positions of the group's and the instance's key
   bool takes_groups_ = false;
   PartialShape shape_;
 };
