@@ -33,6 +33,9 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank, Checks chec
   const size_t rank = spatial_rank + 2;
   const std::string format =
       build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
+  if (format == "NCHW_VECT_C") {
+    build.Fail(absl::InvalidArgumentError("data_format NCHW_VECT_C has no kernel on this device"));
+  }
   channels_first_ = format == "NCHW" || format == "NCDHW" || format == "CHANNELS_FIRST";
   strides_ = build.attr<std::vector<int64_t>>("strides");
   dilations_ = build.has_attr("dilations") ? build.attr<std::vector<int64_t>>("dilations")
