@@ -93,6 +93,17 @@ def largest():
     return file
 
 
+def roundings():
+    """Gradients of half, whose products are rounded in TensorFlow's order."""
+    file = GradientFile("roundings")
+    # Whole vectors: TensorFlow computes the sigmoid of what is left over in other steps.
+    x = np.abs(random(1, 64, dtype=np.float16))
+    for function in (lambda a: tf.pow(a, 3.0), tf.math.log, tf.math.log1p, tf.nn.softplus,
+                     tf.math.erf, tf.math.erfc, tf.nn.sigmoid, tf.nn.tanh, tf.math.exp):
+        file.raw(function, [x], rtol=0, atol=0)
+    return file
+
+
 def batch_norms():
     """Gradients of the gradients of batch normalisation, of the first two versions."""
     file = GradientFile("batch_norms")
@@ -371,8 +382,9 @@ def compiled():
     return file
 
 
-FILES = (earlier_versions, pools, largest, batch_norms, passing_on, references, stateful_flow,
-         conditions_in_loops, variants, sparse_and_dense, recurrent, arrays_and_lists, compiled)
+FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
+         stateful_flow, conditions_in_loops, variants, sparse_and_dense, recurrent,
+         arrays_and_lists, compiled)
 
 
 if __name__ == "__main__":

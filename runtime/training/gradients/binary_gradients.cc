@@ -58,13 +58,13 @@ REGISTER_GRADIENT("Xlog1py", [](GradientOp& op) {
 REGISTER_GRADIENT("Pow", [](GradientOp& op) {
   const Expr x = Conjugate(op.in(0)), y = Conjugate(op.in(1)), dy = op.dy();
   Expr dx, d_exponent;
-  if (op.Wants(0)) dx = dy * (y * Call("Pow", {x, y - 1.0}));
+  if (op.Wants(0)) dx = dy * y * Call("Pow", {x, y - 1.0});
   if (op.Wants(1)) {
     // There is no real logarithm of what is not positive.
     const bool is_complex = IsComplex(x.dtype());
     const Expr has_log = Call(is_complex ? "NotEqual" : "Greater", {x, Zero(x)});
     const Expr log = Call("Log", {Where(has_log, x, OnesLike(x))});
-    d_exponent = dy * (Conjugate(op.out()) * Where(has_log, log, ZerosLike(x)));
+    d_exponent = dy * Conjugate(op.out()) * Where(has_log, log, ZerosLike(x));
   }
   op.SetBroadcast(0, dx, 1, d_exponent);
 });

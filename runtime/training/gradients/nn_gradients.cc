@@ -12,9 +12,8 @@ REGISTER_GRADIENT("Relu6", [](GradientOp& op) {
 });
 REGISTER_GRADIENT("Elu", [](GradientOp& op) { op.Set(0, Call("EluGrad", {op.dy(), op.out()})); });
 REGISTER_GRADIENT("Selu", [](GradientOp& op) { op.Set(0, Call("SeluGrad", {op.dy(), op.out()})); });
-REGISTER_GRADIENT("Softplus", [](GradientOp& op) {
-  op.Set(0, Call("SoftplusGrad", {op.dy(), op.in(0)}));
-});
+REGISTER_GRADIENT("Softplus",
+                  [](GradientOp& op) { op.Set(0, op.dy() * Call("Sigmoid", {op.in(0)})); });
 REGISTER_GRADIENT("Softsign", [](GradientOp& op) {
   op.Set(0, Call("SoftsignGrad", {op.dy(), op.in(0)}));
 });

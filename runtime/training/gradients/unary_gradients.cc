@@ -41,8 +41,9 @@ REGISTER_GRADIENT("Rsqrt", [](GradientOp& op) {
 });
 REGISTER_GRADIENT("Exp", [](GradientOp& op) { op.Set(0, op.dy() * Y(op)); });
 REGISTER_GRADIENT("Expm1", [](GradientOp& op) { op.Set(0, op.dy() * Unary("Exp", X(op))); });
-REGISTER_GRADIENT("Log", [](GradientOp& op) { op.Set(0, op.dy() / X(op)); });
-REGISTER_GRADIENT("Log1p", [](GradientOp& op) { op.Set(0, op.dy() / (1.0 + X(op))); });
+REGISTER_GRADIENT("Log", [](GradientOp& op) { op.Set(0, op.dy() * Unary("Reciprocal", X(op))); });
+REGISTER_GRADIENT("Log1p",
+                  [](GradientOp& op) { op.Set(0, op.dy() * Unary("Reciprocal", 1.0 + X(op))); });
 
 REGISTER_GRADIENT("Sin", [](GradientOp& op) { op.Set(0, op.dy() * Unary("Cos", X(op))); });
 REGISTER_GRADIENT("Cos", [](GradientOp& op) { op.Set(0, -(op.dy() * Unary("Sin", X(op)))); });
@@ -66,10 +67,10 @@ REGISTER_GRADIENT("Sigmoid", [](GradientOp& op) {
 });
 
 REGISTER_GRADIENT("Erf", [](GradientOp& op) {
-  op.Set(0, op.dy() * (M_2_SQRTPI * Unary("Exp", -Squared(op.in(0)))));
+  op.Set(0, M_2_SQRTPI * op.dy() * Unary("Exp", -Squared(op.in(0))));
 });
 REGISTER_GRADIENT("Erfc", [](GradientOp& op) {
-  op.Set(0, op.dy() * (-M_2_SQRTPI * Unary("Exp", -Squared(op.in(0)))));
+  op.Set(0, -M_2_SQRTPI * op.dy() * Unary("Exp", -Squared(op.in(0))));
 });
 REGISTER_GRADIENT("Erfinv", [](GradientOp& op) {
   op.Set(0, op.dy() * ((1 / M_2_SQRTPI) * Unary("Exp", Squared(op.out()))));
