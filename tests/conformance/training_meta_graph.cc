@@ -26,6 +26,7 @@ struct SavedVariables {
   std::vector<std::string> names;     // in checkpoints
   std::vector<std::string> slices;    // of these names; empty for whole tensors
   std::vector<std::string> values;    // tensors that give the values
+  std::vector<std::string> nodes;     // those that hold the values
   std::vector<std::string> restored;  // outputs of RestoreV2, which are assigned to the variables
 };
 
@@ -33,6 +34,19 @@ absl::StatusOr<std::vector<std::string>> ConstStrings(const tensorflow::NodeDef&
   ASSIGN_OR_RETURN(const Tensor value, TensorFromProto(node.attr().at("value").tensor()));
   const auto strings = value.flat<std::string>();
   return std::vector<std::string>(strings.begin(), strings.end());
+}
+
+// Returns the node of the variable that a tensor is read from.
+std::string HolderOf(absl::string_view tensor,
+                     const std::map<std::string, const tensorflow::NodeDef*>& nodes) {
+  std::string name(tensor.substr(0, tensor.find(':')));
+  for (auto node = nodes.find(name); node != nodes.end() && node->second->input_size() > 0;
+       node = nodes.find(name)) {
+    const std::string& input = node->second->input(0);
+    if (absl::StartsWith(input, "^")) break;
+    name = input.substr(0, input.find(':'));
+  }
+  return name;
 }
 
 absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph,
@@ -52,6 +66,7 @@ absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph,
   for (size_t i = 0; i < variables.names.size(); ++i) {
     variables.values.push_back(save->second->input(static_cast<int>(i) + 3));
     variables.restored.push_back(absl::StrCat(restore->first, ":", i));
+    variables.nodes.push_back(HolderOf(variables.values[i], nodes));
   }
   return variables;
 }
@@ -81,17 +96,12 @@ absl::Status Initialise(Session& session, const std::string& init_op,
 }
 
 // Finds the recorded value of variable `i`. It has the variable's name in checkpoints or, of a part
-// of a partitioned variable, the name of the part, whose value "PART/read" gives.
+// of a partitioned variable, the name of the part's node.
 std::map<std::string, Tensor>::const_iterator FindRecorded(
     const std::map<std::string, Tensor>& recorded, const SavedVariables& variables, size_t i) {
-  auto found = recorded.find(variables.names[i]);
-  if (variables.slices[i].empty()) return found;
-  std::string part = variables.values[i];
-  while (found == recorded.end() && absl::StrContains(part, '/')) {
-    part.resize(part.rfind('/'));
-    found = recorded.find(part);
-  }
-  return found;
+  const auto found = recorded.find(variables.names[i]);
+  const bool is_part = !variables.slices[i].empty();
+  return found == recorded.end() && is_part ? recorded.find(variables.nodes[i]) : found;
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Open(const tensorflow::MetaGraphDef& meta) {
