@@ -71,14 +71,13 @@ std::vector<InspectedSignature> InspectSignatures(const tensorflow::MetaGraphDef
 
 absl::StatusOr<InspectedMetaGraph> InspectMetaGraph(const std::string& directory,
                                                     const tensorflow::MetaGraphDef& meta_graph,
-                                                    const SessionOptions& options) {
+                                                    TrialLoadFunction load) {
   const auto& tags = meta_graph.meta_info_def().tags();
-  InspectedMetaGraph result{
-      .tags = {tags.begin(), tags.end()},
-      .tensorflow_version = meta_graph.meta_info_def().tensorflow_version(),
-      .signatures = InspectSignatures(meta_graph),
-      .census = TakeCensus(meta_graph.graph_def(), IsBuiltForGpus()),
-      .load = LoadSavedModel(directory, {tags.begin(), tags.end()}, options).status()};
+  InspectedMetaGraph result{.tags = {tags.begin(), tags.end()},
+                            .tensorflow_version = meta_graph.meta_info_def().tensorflow_version(),
+                            .signatures = InspectSignatures(meta_graph),
+                            .census = TakeCensus(meta_graph.graph_def(), IsBuiltForGpus()),
+                            .load = load(directory, {tags.begin(), tags.end()})};
   ASSIGN_OR_RETURN(const std::vector<tensorflow::AssetFileDef> assets, ReadAssets(meta_graph));
   for (const tensorflow::AssetFileDef& asset : assets) {
     result.assets.emplace_back(asset.filename(), asset.tensor_info().name());
@@ -105,14 +104,13 @@ absl::StatusOr<InspectedCheckpoint> InspectCheckpoint(const std::string& prefix)
   return checkpoint;
 }
 
-absl::StatusOr<Inspection> InspectSavedModel(const std::string& directory,
-                                             const SessionOptions& options) {
+absl::StatusOr<Inspection> InspectSavedModel(const std::string& directory, TrialLoadFunction load) {
   ASSIGN_OR_RETURN(const std::unique_ptr<tensorflow::SavedModel> saved_model,
                    ReadSavedModel(directory));
   Inspection result{.kind = Inspection::Kind::kSavedModel, .path = directory};
   for (const tensorflow::MetaGraphDef& meta_graph : saved_model->meta_graphs()) {
     ASSIGN_OR_RETURN(result.meta_graphs.emplace_back(),
-                     InspectMetaGraph(directory, meta_graph, options));
+                     InspectMetaGraph(directory, meta_graph, load));
   }
   const std::string variables = JoinPath(JoinPath(directory, "variables"), "variables");
   if (FileExists(absl::StrCat(variables, ".index"))) {
@@ -163,10 +161,10 @@ std::string CheckpointPrefix(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<Inspection> Inspect(const std::string& path, const SessionOptions& options) {
+absl::StatusOr<Inspection> Inspect(const std::string& path, TrialLoadFunction load) {
   if (FileExists(JoinPath(path, "saved_model.pb")) ||
       FileExists(JoinPath(path, "saved_model.pbtxt"))) {
-    return InspectSavedModel(path, options);
+    return InspectSavedModel(path, load);
   }
   const std::string prefix = CheckpointPrefix(path);
   if (!prefix.empty()) {

@@ -4,14 +4,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/session/graph_census.h"
-#include "runtime/session/session.h"
 #include "runtime/tensor/dtype.h"
 #include "runtime/tensor/shape.h"
 
@@ -79,11 +80,12 @@ struct Inspection {
 };
 
 // Inspects the files at `path`: a SavedModel's directory, a checkpoint (its prefix, or a directory
-// with one), or a file with a GraphDef, binary or text. Meta graphs are loaded with `options` to
-// see whether they can be, which runs their restore and init ops; nothing else is run. A server
-// that loads them with the same options succeeds or fails alike. Errors: NOT_FOUND if there are no
+// with one), or a file with a GraphDef, binary or text. `load` is called for each meta graph of a
+// SavedModel, to see whether whoever will use it can load it. Errors: NOT_FOUND if there are no
 // such files; DATA_LOSS for damaged ones.
-absl::StatusOr<Inspection> Inspect(const std::string& path, const SessionOptions& options);
+using TrialLoadFunction = absl::FunctionRef<absl::Status(const std::string& directory,
+                                                         const std::set<std::string>& tags)>;
+absl::StatusOr<Inspection> Inspect(const std::string& path, TrialLoadFunction load);
 
 // Returns why what was inspected cannot be served or run: the error of the load that failed, or
 // FAILED_PRECONDITION if an op has no kernel. OK for a checkpoint.

@@ -10,6 +10,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/testing/graph_text.h"
+#include "runtime/session/saved_model.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -21,6 +22,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kHalfPlusTwo[] = "tests/data/tfserving/half_plus_two/00000123";
+
+absl::Status Load(const std::string& directory, const std::set<std::string>& tags) {
+  return LoadSavedModel(directory, tags, {}).status();
+}
 
 class NoKernel : public OpKernel {
  public:
@@ -46,7 +51,7 @@ class InspectTest : public ::testing::Test {
   GraphCensus OfGraph(const std::string& text) {
     const std::string path = directory_ + "/graph.pbtxt";
     std::ofstream(path) << GraphFromText(text).DebugString();
-    inspection_ = Inspect(path, {}).value();
+    inspection_ = Inspect(path, Load).value();
     return inspection_.graph.value().census;
   }
 
@@ -56,7 +61,7 @@ class InspectTest : public ::testing::Test {
 };
 
 TEST_F(InspectTest, SavedModelThatLoads) {
-  const Inspection inspection = Inspect(kHalfPlusTwo, {}).value();
+  const Inspection inspection = Inspect(kHalfPlusTwo, Load).value();
   ASSERT_EQ(inspection.meta_graphs.size(), 1);
   const InspectedMetaGraph& meta_graph = inspection.meta_graphs[0];
   EXPECT_TRUE(meta_graph.load.ok()) << meta_graph.load;
@@ -72,7 +77,7 @@ TEST_F(InspectTest, SavedModelThatDoesNotLoadIsDescribedWithTheError) {
   fs::copy(kHalfPlusTwo, directory_, fs::copy_options::recursive);
   fs::permissions(directory_ + "/variables", fs::perms::owner_all, fs::perm_options::add);
   fs::remove(directory_ + "/variables/variables.data-00000-of-00001");
-  const Inspection inspection = Inspect(directory_, {}).value();
+  const Inspection inspection = Inspect(directory_, Load).value();
   EXPECT_FALSE(inspection.meta_graphs[0].load.ok());
   EXPECT_EQ(inspection.meta_graphs[0].census.NumOpsWithoutKernel(), 0);
   EXPECT_EQ(Usability(inspection), inspection.meta_graphs[0].load);

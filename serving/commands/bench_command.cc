@@ -115,7 +115,7 @@ absl::Status MeasureLocal(const std::string& directory, const Options& options) 
                    LoadLocalModel(directory, options.server.signature, options.local));
   using Values = std::map<std::string, Tensor>;
   ASSIGN_OR_RETURN(const Values inputs, Inputs(model.signature, options));
-  ModelTarget target(model.servable.get(), options.server.signature, inputs, options.concurrency);
+  ModelTarget target(model.servable, options.server.signature, inputs, options.concurrency);
   // Compiles the program, and tells what is wrong with the inputs before anything is measured.
   RETURN_IF_ERROR(target.Run());
   return Measure(options, &target, {.subject = directory, .inputs = inputs});

@@ -3,15 +3,15 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
-#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/session/inspect.h"
 #include "serving/commands/inspection_json.h"
 #include "serving/commands/inspection_text.h"
 #include "serving/commands/kernel_times.h"
-#include "serving/servables/saved_model/serving_session.h"
+#include "serving/commands/trial_load.h"
 #include "serving/server/op_libraries.h"
 
 namespace tessera::serving {
@@ -27,16 +27,17 @@ struct Options {
 absl::StatusOr<std::optional<KernelTimes>> TimeKernels(const Inspection& inspection) {
   for (const InspectedMetaGraph& meta_graph : inspection.meta_graphs) {
     if (!meta_graph.load.ok()) continue;
-    SetMinLogSeverity(LogSeverity::kWarning);  // what warm-up did is of interest to servers alone
-    return MeasureKernels(inspection.path, {meta_graph.tags.begin(), meta_graph.tags.end()},
-                          ServingSessionOptions());
+    return MeasureKernels(inspection.path, {meta_graph.tags.begin(), meta_graph.tags.end()});
   }
   return std::optional<KernelTimes>();
 }
 
 absl::Status PrintInspection(const std::string& path, const Options& options) {
   RETURN_IF_ERROR(LoadOpLibraries(options.op_library).status());
-  ASSIGN_OR_RETURN(const Inspection inspection, Inspect(path, ServingSessionOptions()));
+  const auto load = [](const std::string& directory, const std::set<std::string>& tags) {
+    return TrialLoad(directory, tags);
+  };
+  ASSIGN_OR_RETURN(const Inspection inspection, Inspect(path, load));
   std::optional<KernelTimes> times;
   if (options.list_ops) {
     ASSIGN_OR_RETURN(times, TimeKernels(inspection));
@@ -64,11 +65,11 @@ Command InspectCommand() {
           "Prints what is in a SavedModel (a directory with saved_model.pb), a checkpoint (its "
           "prefix or its directory) or a GraphDef (a file, .pbtxt if it is text): signatures with "
           "types and shapes, ops that no kernel runs, with their nodes, variables with their "
-          "sizes, and assets. Loads a SavedModel as a server does, and says whether that "
-          "succeeds.\n\n"
-          "With --ops it also makes the requests that warm the model up, those it has recorded or "
-          "zeros, and prints which kernels ran, on which device, with which dtype, and which "
-          "share of the time each took. Signatures that would change the model are not run.\n\n"
+          "sizes, and assets. Loads a SavedModel as a server does, with the requests that warm it "
+          "up, those it has recorded or zeros, and says whether that succeeds. Zeros are not sent "
+          "to signatures that would change the model.\n\n"
+          "With --ops it makes these requests again, and prints which kernels ran, on which "
+          "device, with which dtype, and which share of the time each took.\n\n"
           "Ends with exit code 1 if a SavedModel does not load, or if an op has no kernel.",
       .examples = {{"tessera inspect /models/resnet/3", "Signatures, ops and variables."},
                    {"tessera inspect --ops /models/resnet/3",

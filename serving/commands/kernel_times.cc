@@ -10,12 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
-#include "runtime/session/saved_model.h"
-#include "serving/core/metrics.h"
-#include "serving/servables/saved_model/saved_model_servable.h"
-#include "serving/servables/warm_up.h"
+#include "runtime/session/session.h"
+#include "serving/commands/trial_load.h"
 #include "tensorflow/core/protobuf/config.pb.h"
-#include "tensorflow/core/protobuf/meta_graph.pb.h"  // SavedModelBundle owns one
 
 namespace tessera::serving {
 namespace {
@@ -111,21 +108,31 @@ class MeasuredCallable final : public Callable {
   mutable std::atomic<bool> has_run_{false};
 };
 
+// Measures all runs of a version.
+class MeasuringWrapper final : public RunWrapper {
+ public:
+  explicit MeasuringWrapper(TimeSums* sums) : sums_(sums) {}
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
+      std::shared_ptr<const Callable> callable) override {
+    return std::make_shared<MeasuredCallable>(std::move(callable), sums_);
+  }
+  bool MayWait() const override { return false; }
+  std::vector<int64_t> LikelyRows() const override { return {}; }
+  void StartServing() override {}
+  void BeginDraining() override {}
+
+ private:
+  TimeSums* const sums_;
+};
+
 }  // namespace
 
 absl::StatusOr<KernelTimes> MeasureKernels(const std::string& directory,
-                                           const std::set<std::string>& tags,
-                                           const SessionOptions& options) {
+                                           const std::set<std::string>& tags) {
   TimeSums sums;
-  MetricsRegistry metrics;
-  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(directory, tags, options));
-  SavedModelServable::Options measured;
-  measured.wrap_run = [&](std::shared_ptr<const Callable> callable)
-      -> absl::StatusOr<std::shared_ptr<const Callable>> {
-    return std::make_shared<MeasuredCallable>(std::move(callable), &sums);
-  };
-  ASSIGN_OR_RETURN(const auto servable, SavedModelServable::Create(std::move(bundle), measured));
-  RETURN_IF_ERROR(WarmUp(kRuns, &metrics).Run(directory, *servable, {}, {}));
+  RETURN_IF_ERROR(
+      TrialLoad(directory, tags,
+                {.warm_up_runs = kRuns, .wrapper = std::make_shared<MeasuringWrapper>(&sums)}));
   return sums.Get();
 }
 

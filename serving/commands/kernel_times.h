@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/session/session.h"
 
 namespace tessera::serving {
 
@@ -28,13 +27,11 @@ struct KernelTimes {
   int64_t runs = 0;
 };
 
-// Loads the meta graph with these tags as a server does and makes the requests of its warm-up: the
-// recorded ones if it has some, else zeros that fit the signatures. What runs is the graph after
-// the passes that fold and fuse ops, so that ops may have other names than in the model, and some
-// none at all. The first run of each signature is left out, since it prepares what later ones use.
-// Errors: those of LoadSavedModel() and WarmUp::Run().
+// Loads the meta graph with these tags as TrialLoad() does, and measures the requests of its
+// warm-up. What runs is the graph after the passes that fold and fuse ops, so that ops may have
+// other names than in the model, and some none at all. The first run of each signature is left out,
+// since it prepares what later ones use. Errors: those of TrialLoad().
 absl::StatusOr<KernelTimes> MeasureKernels(const std::string& directory,
-                                           const std::set<std::string>& tags,
-                                           const SessionOptions& options);
+                                           const std::set<std::string>& tags);
 
 }  // namespace tessera::serving

@@ -54,7 +54,9 @@ void LocalModelFlags::AddTo(FlagParser* flags) {
 absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
                                           const std::string& signature_name,
                                           const LocalModelFlags& flags) {
-  SessionOptions session = ServingSessionOptions();
+  auto loading = std::make_shared<SavedModelLoader::Options>();
+  loading->session = ServingSessionOptions();
+  SessionOptions& session = loading->session;
   const absl::StatusOr<Numerics> numerics = ParseNumerics(flags.numerics);
   if (!numerics.ok()) return UsageError(numerics.status().message());
   session.numerics = *numerics;
@@ -64,21 +66,25 @@ absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
   RETURN_IF_ERROR(LoadOpLibraries(flags.op_library).status());
   session.host = std::make_shared<Host>(
       Host::Options{.intra_op_threads = flags.threads, .inter_op_threads = flags.threads});
-  const std::set<std::string> tags = absl::StrSplit(flags.tags, ',', absl::SkipEmpty());
+  loading->tags = absl::StrSplit(flags.tags, ',', absl::SkipEmpty());
   LoadStages stages;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const SavedModelGraph> graph,
-                   ImportSavedModel(directory, tags, &stages));
+  // The loader finds the graph in its cache.
+  ASSIGN_OR_RETURN(const GraphCache::Graph graph,
+                   loading->graphs->Get(directory, loading->tags, &stages));
   ASSIGN_OR_RETURN(const std::vector<QueueRunner> runners,
                    QueueRunnersOf(*graph->meta_graph, *graph->graph));
   // What fills queues may write variables, such as the number of epochs that were read.
   if (!runners.empty()) session.freeze_variables = false;
-  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(graph, session));
   LocalModel model;
-  ASSIGN_OR_RETURN(model.signature, InputsOf(bundle, signature_name));
-  Session& loaded = *bundle.session;
-  ASSIGN_OR_RETURN(model.servable, SavedModelServable::Create(std::move(bundle), {}));
+  model.loader = std::make_unique<SavedModelLoader>(ServableId{.name = "model", .version = 1},
+                                                    directory, loading);
+  RETURN_IF_ERROR(model.loader->Load());
+  const SavedModelServable& loaded = *model.loader->model();
+  model.servable = &loaded;
+  ASSIGN_OR_RETURN(model.signature, InputsOf(loaded.bundle(), signature_name));
   if (!runners.empty()) {
-    ASSIGN_OR_RETURN(model.queues, QueueThreads::Start(runners, loaded, /*cancellation=*/nullptr));
+    ASSIGN_OR_RETURN(model.queues,
+                     QueueThreads::Start(runners, loaded.session(), /*cancellation=*/nullptr));
   }
   return model;
 }

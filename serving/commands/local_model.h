@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/session/queue_threads.h"
 #include "serving/commands/signature_inputs.h"
-#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/server/flag_parser.h"
 
 namespace tessera::serving {
@@ -27,15 +27,17 @@ struct LocalModelFlags {
 
 // A loaded model, and what its signature takes.
 struct LocalModel {
-  std::unique_ptr<SavedModelServable> servable;
+  std::unique_ptr<SavedModelLoader> loader;
+  const Servable* servable = nullptr;  // the loader's
   SignatureInputs signature;
   // The threads that fill the queues from which the model reads; null: it has no queue runners.
   std::unique_ptr<QueueThreads> queues;
 };
 
-// Loads the SavedModel in `directory` as a server does, but starts its queue runners, too.
-// Errors: UsageError() for an unknown mode of numerics or a number of threads that makes no sense;
-// NOT_FOUND if there is no such signature; those of LoadSavedModel().
+// Loads the SavedModel in `directory` as a server does, but makes no requests to warm it up, and
+// starts its queue runners. Errors: UsageError() for an unknown mode of numerics or a number of
+// threads that makes no sense; NOT_FOUND if there is no such signature; those of
+// SavedModelLoader::Load().
 absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
                                           const std::string& signature_name,
                                           const LocalModelFlags& flags);

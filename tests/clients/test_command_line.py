@@ -8,10 +8,11 @@ import subprocess
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.example import example_pb2
 from tensorflow.core.protobuf import saved_model_pb2
-from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from clients.client import Client, array, fill_example, predict_request
 from clients.conftest import DIGITS, HALF_PLUS_TWO
@@ -125,6 +126,27 @@ def test_inspect_says_what_a_load_says(tmp_path):
     assert (code, err) == (1, f"tessera inspect: {inspected}\n")
     code, _, err = tessera("run", tmp_path / "1", "--input=x=1")
     assert (code, err) == (1, f"tessera run: {inspected}\n")
+    with pytest.raises(StartError) as failure:
+        Server(models=[Model("m", tmp_path)])
+    assert inspected in str(failure.value)
+
+
+def test_inspect_makes_the_recorded_requests_of_warm_up_as_a_server_does(tmp_path):
+    """A model that loads, but whose own record of requests names a signature that it lacks."""
+    shutil.copytree(VERSION, tmp_path / "1", copy_function=shutil.copyfile)
+    log = prediction_log_pb2.PredictionLog()
+    log.predict_log.request.CopyFrom(
+        predict_request("m", {"x": np.float32([1])}, signature="absent")
+    )
+    (tmp_path / "1" / "assets.extra").mkdir()
+    with tf.io.TFRecordWriter(
+        str(tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests")
+    ) as file:
+        file.write(log.SerializeToString())
+    code, out, err = tessera("inspect", tmp_path / "1")
+    (inspected,) = re.findall("    does not load: (.*)\n", out)
+    assert "absent" in inspected
+    assert (code, err) == (1, f"tessera inspect: {inspected}\n")
     with pytest.raises(StartError) as failure:
         Server(models=[Model("m", tmp_path)])
     assert inspected in str(failure.value)

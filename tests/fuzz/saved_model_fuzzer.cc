@@ -48,7 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const tessera::SessionOptions options = OneThread();
   std::ofstream(folder + "/saved_model.pb", std::ios::binary | std::ios::trunc)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-  const auto text = tessera::Inspect(folder, options);
+  const auto load = [](const std::string& directory, const std::set<std::string>& tags) {
+    return tessera::LoadSavedModel(directory, tags, options).status();
+  };
+  const auto text = tessera::Inspect(folder, load);
   const auto saved_model = tessera::ReadSavedModel(folder);
   // What cannot be read cannot be shown; the other way round, a collection inside may be damaged.
   CHECK(saved_model.ok() || !text.ok()) << saved_model.status();

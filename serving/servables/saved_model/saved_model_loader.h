@@ -63,6 +63,9 @@ class SavedModelLoader : public Loader {
   void BeginDraining() override;
   void Unload() override;
   AnyServable servable() override;
+  // Returns the servable as what it is, for those who load a model without a manager. Null unless
+  // it is loaded.
+  const SavedModelServable* model() const { return servable_.get(); }
   // Errors: DATA_LOSS once weights that are in use cannot be read any more.
   absl::Status Health() const override;
 

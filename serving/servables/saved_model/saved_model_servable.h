@@ -49,6 +49,7 @@ class SavedModelServable final : public Servable {
                                                                     const Options& options);
   ~SavedModelServable() override;
 
+  const SavedModelBundle& bundle() const { return bundle_; }
   Session& session() const { return *bundle_.session; }
 
   absl::Status Predict(const PredictRequest& request, const CallOptions& options,
