@@ -79,12 +79,14 @@ struct Inspection {
   std::optional<InspectedGraph> graph;
 };
 
+// Tries to load the meta graph of a SavedModel that has these tags.
+using TrialLoadFunction = absl::FunctionRef<absl::Status(const std::string& directory,
+                                                         const std::set<std::string>& tags)>;
+
 // Inspects the files at `path`: a SavedModel's directory, a checkpoint (its prefix, or a directory
 // with one), or a file with a GraphDef, binary or text. `load` is called for each meta graph of a
 // SavedModel, to see whether whoever will use it can load it. Errors: NOT_FOUND if there are no
 // such files; DATA_LOSS for damaged ones.
-using TrialLoadFunction = absl::FunctionRef<absl::Status(const std::string& directory,
-                                                         const std::set<std::string>& tags)>;
 absl::StatusOr<Inspection> Inspect(const std::string& path, TrialLoadFunction load);
 
 // Returns why what was inspected cannot be served or run: the error of the load that failed, or
