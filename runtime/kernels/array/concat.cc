@@ -3,6 +3,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/copy_rows.h"
 #include "runtime/kernels/primitives/strided_copy.h"
+#include "runtime/kernels/primitives/wrapping.h"
 
 namespace tessera {
 namespace {
@@ -151,7 +152,7 @@ class ConcatOffsetKernel : public OpKernel {
         std::fill(offsets.begin(), offsets.end(), Index{0});
         offsets[axis] = static_cast<Index>(offset);
       });
-      offset += dims[axis];
+      offset = WrappingAdd(offset, dims[axis]);
     }
     return absl::OkStatus();
   }
