@@ -140,7 +140,8 @@ class RollKernel : public OpKernel {
     IndexVector by(input.rank(), 0);  // how far each dimension moves, in [0, size)
     for (size_t i = 0; i < axes.size(); ++i) {
       ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axes[i], input.rank(), "axis"));
-      const int64_t size = std::max<int64_t>(input.dim(axis), 1);
+      // Dimensions of nothing may be too large for these sums.
+      const int64_t size = input.num_elements() == 0 ? 1 : input.dim(axis);
       by[axis] = ((by[axis] + shifts[i] % size) % size + size) % size;
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));

@@ -11,7 +11,9 @@ namespace {
 absl::Status SetPieces(KernelContext& ctx, const Primitive<StridedCopy>& copy, const Tensor& input,
                        int axis, absl::Span<const int64_t> sizes, bool drop_axis) {
   const int64_t outer = DimProduct(input.shape(), 0, axis);
-  const int64_t inner = DimProduct(input.shape(), axis + 1, input.rank());
+  // Dimensions of nothing may have a product that overflows.
+  const int64_t inner =
+      input.num_elements() == 0 ? 0 : DimProduct(input.shape(), axis + 1, input.rank());
   const int64_t row = input.dim(axis) * inner;
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {

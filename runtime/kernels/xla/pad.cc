@@ -10,6 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kMaxPadding = int64_t{1} << 40;
+constexpr int64_t kMaxExtent = int64_t{1} << 62;  // of an operand without elements
 
 class PadKernel final : public OpKernel {
  public:
@@ -27,8 +28,11 @@ class PadKernel final : public OpKernel {
     std::vector<int64_t> dims(rank);
     for (int d = 0; d < rank; ++d) {
       const int64_t extent = input.dim(d);
-      if (std::abs(low[d]) > kMaxPadding || std::abs(high[d]) > kMaxPadding || interior[d] < 0 ||
-          interior[d] > kMaxPadding || (extent > 1 && interior[d] > kMaxPadding / extent)) {
+      const auto is_wrong = [](int64_t padding) {
+        return padding < -kMaxPadding || padding > kMaxPadding;
+      };
+      if (is_wrong(low[d]) || is_wrong(high[d]) || interior[d] < 0 || interior[d] > kMaxPadding ||
+          extent > kMaxExtent || (extent > 1 && interior[d] > kMaxPadding / extent)) {
         return absl::InvalidArgumentError(absl::StrCat("the padding of dimension ", d, " is ",
                                                        low[d], ", ", high[d], ", ", interior[d]));
       }

@@ -31,7 +31,9 @@ struct WindowGeometry {
       for (int64_t extent : {window[d], strides[d], base_dilations[d], window_dilations[d]}) {
         if (extent < 1 || extent > kMaxExtent) return Wrong(d);
       }
-      if (std::abs(low[d]) > kMaxExtent || std::abs(high[d]) > kMaxExtent) return Wrong(d);
+      for (int64_t padding : {low[d], high[d]}) {
+        if (padding < -kMaxExtent || padding > kMaxExtent) return Wrong(d);
+      }
       if ((operand[d] > 0 && operand[d] - 1 > kMaxExtent / base_dilations[d]) ||
           window[d] - 1 > kMaxExtent / window_dilations[d]) {
         return Wrong(d);
