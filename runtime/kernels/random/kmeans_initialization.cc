@@ -9,6 +9,7 @@
 #include "Eigen/Core"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/random/simple_random.h"
@@ -32,13 +33,17 @@ class PointSampler {
         random_(Philox(seed)) {}
 
   // Returns the best of 1 + `retries` points, judged by the sum of distances that it leaves; stops
-  // with CANCELLED when the step of `ctx` ends, because `retries` may be any number.
+  // with CANCELLED or DEADLINE_EXCEEDED when the step of `ctx` ends, because `retries` may be any
+  // number.
   absl::StatusOr<int64_t> Sample(const KernelContext& ctx, int64_t retries) {
     int64_t best = 0;
     float least = std::numeric_limits<float>::infinity();
     Eigen::VectorXf best_distances;
     for (int64_t i = 0; i <= retries; ++i) {
       if (ctx.IsCancelled()) return absl::CancelledError("the step ended while points were drawn");
+      if (absl::Now() >= ctx.step().deadline) {
+        return absl::DeadlineExceededError("the time of the step ended while points were drawn");
+      }
       const int64_t candidate = Draw();
       Eigen::VectorXf left = distances_.cwiseMin(DistancesTo(candidate));
       const float sum = left.sum();
