@@ -138,12 +138,14 @@ def _has_labels_that_are_all_blank(case):
     return False
 
 
-def _takes_root_of_singular_matrix(case):
-    """Whether a MatrixSquareRoot gets a matrix with an eigenvalue that is zero but for rounding: how
-    large its root is, and whether it has one, is up to the rounding errors."""
+def _has_function_of_singular_matrix(case):
+    """Whether a MatrixSquareRoot or MatrixLogarithm gets a matrix with an eigenvalue that is zero but
+    for rounding: how large its root or logarithm is, and whether it has one, is up to the rounding
+    errors."""
     constants = _constants(case)
     for node in case.node:
-        if node.op != "MatrixSquareRoot" or node.input[0] not in constants:
+        if node.op not in ("MatrixLogarithm", "MatrixSquareRoot") or (
+                node.input[0] not in constants):
             continue
         matrices = tf.make_ndarray(constants[node.input[0]])
         if matrices.size == 0 or not np.isfinite(matrices).all():
@@ -254,8 +256,9 @@ class Comparison:
             return Verdict("skipped", "TensorFlow leaves results unset where there is nothing to add up")
         if _draws_noise(case):
             return Verdict("skipped", "noise without a seed is drawn")
-        if _takes_root_of_singular_matrix(case):
-            return Verdict("skipped", "the root of an eigenvalue that is zero magnifies rounding errors")
+        if _has_function_of_singular_matrix(case):
+            return Verdict(
+                "skipped", "the root or logarithm of an eigenvalue that is zero magnifies rounding errors")
         took_part = ops(case)
         op_of = {node.name: node.op for node in case.node}
         for name, mine, other in zip(fetches(case), got.tensors, wanted.tensors):

@@ -182,8 +182,9 @@ def test_noise_without_a_seed_is_not_compared(noise, kind):
         (np.zeros((0, 0)), "value"),
     ],
 )
-def test_roots_of_singular_matrices_are_not_compared(matrix, kind):
-    case = _case("MatrixSquareRoot")
+@pytest.mark.parametrize("op", ["MatrixLogarithm", "MatrixSquareRoot"])
+def test_roots_and_logarithms_of_singular_matrices_are_not_compared(op, matrix, kind):
+    case = _case(op)
     case.node.add(name="in0", op="Const").attr["value"].tensor.CopyFrom(
         tf.make_tensor_proto(np.array(matrix, np.float32)))
     case.node[0].input.append("in0")
