@@ -94,13 +94,16 @@ def largest():
 
 
 def roundings():
-    """Gradients of half, whose products are rounded in TensorFlow's order."""
+    """Gradients of half, whose products and sums are rounded in TensorFlow's order."""
     file = GradientFile("roundings")
     # Whole vectors: TensorFlow computes the sigmoid of what is left over in other steps.
     x = np.abs(random(1, 64, dtype=np.float16))
     for function in (lambda a: tf.pow(a, 3.0), tf.math.log, tf.math.log1p, tf.nn.softplus,
                      tf.math.erf, tf.math.erfc, tf.nn.sigmoid, tf.nn.tanh, tf.math.exp):
         file.raw(function, [x], rtol=0, atol=0)
+    factors = [random(seed, 64, dtype=np.float16) for seed in (2, 3, 4, 5)]
+    file.raw(lambda a: sum(a * factor for factor in factors), [x], rtol=0, atol=0)
+    file.raw(lambda a: tf.nn.gelu(a, approximate=True), [x], rtol=0, atol=0)
     return file
 
 

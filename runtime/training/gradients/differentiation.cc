@@ -1,6 +1,7 @@
 #include "runtime/training/gradients/differentiation.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -33,6 +34,7 @@ class Differentiation::Pass {
   absl::StatusOr<std::vector<Gradient>> Run() {
     FindBetween();
     CountPending();
+    RankUnits();
     for (size_t i = 0; i < region_.ys.size(); ++i) Add(region_.ys[i], region_.grad_ys[i]);
     while (!ready_.empty()) {
       const int unit = *std::prev(ready_.end());
@@ -46,6 +48,12 @@ class Differentiation::Pass {
   }
 
  private:
+  // One of the gradients of an endpoint.
+  struct Term {
+    int rank;  // of the unit that it comes from
+    Gradient gradient;
+  };
+
   // The nodes on the way from xs to ys.
   void FindBetween() {
     absl::flat_hash_set<Node*> reached;
@@ -98,6 +106,27 @@ class Differentiation::Pass {
     }
   }
 
+  // TensorFlow adds the gradients of an endpoint in the order in which it visits the nodes that
+  // they come from: those that become ready first. Rounding shows the order.
+  void RankUnits() {
+    absl::flat_hash_map<int, int> pending = pending_;
+    std::deque<int> queue;
+    for (const Endpoint& y : region_.ys) {
+      const int unit = UnitOf(y.node);
+      const auto found = pending.find(unit);
+      const bool is_queued = std::find(queue.begin(), queue.end(), unit) != queue.end();
+      if (found != pending.end() && found->second == 0 && !is_queued) queue.push_back(unit);
+    }
+    while (!queue.empty()) {
+      const int unit = queue.front();
+      queue.pop_front();
+      ranks_.emplace(unit, static_cast<int>(ranks_.size()));
+      for (const int from : SourcesOf(unit)) {
+        if (--pending[from] == 0) queue.push_back(from);
+      }
+    }
+  }
+
   // Returns the units of the sources of all edges that come into a unit.
   std::vector<int> SourcesOf(int unit) {
     std::vector<int> sources;
@@ -112,6 +141,7 @@ class Differentiation::Pass {
   }
 
   absl::Status Process(int unit) {
+    rank_ = ranks_[unit];
     // Nodes of the unit may be replaced while their gradients are added.
     const std::vector<int> sources = SourcesOf(unit);
     if (unit <= -2) {
@@ -187,7 +217,7 @@ class Differentiation::Pass {
   }
 
   void Add(const Endpoint& endpoint, const Gradient& gradient) {
-    if (!gradient.is_none()) gradients_[endpoint].push_back(gradient);
+    if (!gradient.is_none()) gradients_[endpoint].push_back({rank_, gradient});
   }
 
   // Returns the sum of the gradients that came in for an endpoint. More than one slices stay
@@ -195,14 +225,17 @@ class Differentiation::Pass {
   Gradient Sum(const Endpoint& endpoint) {
     const auto found = gradients_.find(endpoint);
     if (found == gradients_.end()) return {};
-    std::vector<Gradient>& terms = found->second;
-    if (terms.size() > 1) {
-      GraphBuilder& build = d_.backward();
-      const bool all_sparse = std::all_of(terms.begin(), terms.end(),
-                                          [](const Gradient& term) { return term.is_sparse(); });
-      terms = {all_sparse ? Concatenated(build, terms) : Added(build, terms)};
-    }
-    return terms[0];
+    std::vector<Term>& terms = found->second;
+    if (terms.size() == 1) return terms[0].gradient;
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const Term& a, const Term& b) { return a.rank < b.rank; });
+    std::vector<Gradient> gradients;
+    for (const Term& term : terms) gradients.push_back(term.gradient);
+    GraphBuilder& build = d_.backward();
+    const bool all_sparse = std::all_of(gradients.begin(), gradients.end(),
+                                        [](const Gradient& term) { return term.is_sparse(); });
+    terms = {{0, all_sparse ? Concatenated(build, gradients) : Added(build, gradients)}};
+    return terms[0].gradient;
   }
 
   static Gradient Added(GraphBuilder& build, const std::vector<Gradient>& terms) {
@@ -231,7 +264,9 @@ class Differentiation::Pass {
   absl::flat_hash_map<int, std::vector<Node*>> members_;  // by unit
   absl::flat_hash_map<int, int> pending_;  // by unit: the edges to units that are not processed yet
   std::set<int> ready_;                    // the last is processed first
-  absl::flat_hash_map<Endpoint, std::vector<Gradient>> gradients_;
+  absl::flat_hash_map<int, int> ranks_;    // by unit: TensorFlow's order
+  int rank_ = -1;                          // of the unit that is processed
+  absl::flat_hash_map<Endpoint, std::vector<Term>> gradients_;
 };
 
 absl::StatusOr<std::unique_ptr<Differentiation>> Differentiation::Create(
