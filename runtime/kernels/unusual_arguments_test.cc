@@ -293,5 +293,26 @@ TEST(UnusualArgumentsTest, TrianglesAreDividedByZerosOnTheirDiagonals) {
   EXPECT_THAT(solved->flat<float>(), ElementsAre(0.5f, 1, kInf, kInf));
 }
 
+TEST(UnusualArgumentsTest, NegativeIndicesHaveRemaindersForCoordinates) {
+  const auto coordinates = RunOp(
+      "UnravelIndex", {Tensor::Vector<int32_t>({-9, -13, 5}), Tensor::Vector<int32_t>({3, 4})});
+  ASSERT_TRUE(coordinates.ok()) << coordinates.status();
+  EXPECT_EQ(coordinates->shape(), Shape({2, 3}));
+  EXPECT_THAT(coordinates->flat<int32_t>(), ElementsAre(-2, 0, 1, -1, -1, 1));
+}
+
+TEST(UnusualArgumentsTest, NothingIsCountedInNoColumns) {
+  const std::vector<Tensor> inputs = {Tensor::Vector<int64_t>({1, 0, 1}),
+                                      Tensor::Zeros(DType::kInt64, {0}).value()};
+  auto runner = KernelRunner::Create(
+      "DenseCountSparseOutput", inputs,
+      {{"output_type", DType::kInt64}, {"binary_output", false}, {"maxlength", int64_t{0}}});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const auto counts = runner->Run(inputs);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ((*counts)[0].shape(), Shape({0, 1}));
+  EXPECT_THAT((*counts)[2].flat<int64_t>(), ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -88,7 +88,8 @@ REGISTER_KERNEL("BroadcastGradientArgs", kAnyDevice, BroadcastGradientArgsKernel
     .HostMemory("r0")
     .HostMemory("r1");
 
-// Coordinates of flat indices into a tensor of shape `dims`: [rank, indices...].
+// Coordinates of flat indices into a tensor of shape `dims`: [rank, indices...]. As in TensorFlow,
+// those of a negative index are the remainders of divisions that round towards 0.
 class UnravelIndexKernel : public OpKernel {
  public:
   explicit UnravelIndexKernel(const KernelBuild&) {}
@@ -119,7 +120,7 @@ class UnravelIndexKernel : public OpKernel {
       T* const out = output->data<T>();
       for (int64_t i = 0; i < count; ++i) {
         int64_t rest = static_cast<int64_t>(in[i]);
-        if (rest < 0 || rest >= total) {
+        if (rest >= total) {
           return absl::InvalidArgumentError(
               absl::StrCat("index ", rest, " is out of range of a tensor of ", total));
         }

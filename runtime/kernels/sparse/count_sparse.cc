@@ -86,7 +86,8 @@ class SparseBincountKernel : public OpKernel {
 REGISTER_KERNEL("SparseBincount", kCpu, SparseBincountKernel).HostMemory("size");
 
 // Counts rows into a sparse matrix; a single row into a sparse vector. Its width is `maxlength`,
-// and values from there on are left out, or that of the greatest value, at least `minlength`.
+// and values from there on are left out; if that is negative, the width is that of the greatest
+// value, at least `minlength`.
 class CountSparseOutputBase : public OpKernel {
  public:
   explicit CountSparseOutputBase(const KernelBuild& build)
@@ -106,7 +107,7 @@ class CountSparseOutputBase : public OpKernel {
       std::map<std::pair<int64_t, int64_t>, T> counts;
       int64_t greatest = 0;
       RETURN_IF_ERROR(ForValues(values, [&](int64_t i, int64_t value) {
-        if (max_length_ > 0 && value >= max_length_) return;
+        if (max_length_ >= 0 && value >= max_length_) return;
         T& count = counts[{rows < 0 ? 0 : row_of(i), value}];
         if (binary_) {
           count = T(1);
@@ -118,7 +119,7 @@ class CountSparseOutputBase : public OpKernel {
       if (greatest == std::numeric_limits<int64_t>::max()) {
         return absl::InvalidArgumentError(absl::StrCat("cannot count ", greatest));
       }
-      const int64_t width = max_length_ > 0 ? max_length_ : std::max(greatest + 1, min_length_);
+      const int64_t width = max_length_ >= 0 ? max_length_ : std::max(greatest + 1, min_length_);
       std::vector<int64_t> shape = {width};
       if (rows >= 0) shape.insert(shape.begin(), rows);
       ASSIGN_OR_RETURN(const SparseOutput out,
