@@ -205,8 +205,8 @@ class TransposeTiles {
   // `across` is contiguous in `from`, `along` in `to`.
   TransposeTiles(const Dim& across, const Dim& along, int64_t width)
       : across_(across), along_(along) {
-    // As many whole rows of `to` as stay in the first-level cache, since each stretch that is read
-    // at a time should be long.
+    // A tile has whole rows of `to`, and as many of them as stay in the first-level cache: the more
+    // rows there are, the more contiguous bytes of `from` are read at a time.
     constexpr int64_t kCached = 1 << 14, kMaxHeight = 64, kMaxLength = 2048;
     const int64_t cached = kCached / (along.size * width) / kSquare * kSquare;
     height_ = std::clamp(cached, kSquare, kMaxHeight);
