@@ -212,7 +212,8 @@ absl::Status FractionalPool(ShapeContext& c) {
   ASSIGN_OR_RETURN(const std::vector<float> ratios, c.attr<std::vector<float>>("pooling_ratio"));
   for (int i = 0; i < 4 && i < static_cast<int>(ratios.size()); ++i) {
     if (out.dim(i) < 0) continue;
-    // Ratios that kernels refuse, NaN among them, and sizes that round to 2^63 leave the size unknown.
+    // Ratios that kernels refuse, NaN among them, and sizes that round to 2^63 leave the size
+    // unknown.
     const float size = std::floor(static_cast<float>(out.dim(i)) / ratios[i]);
     const bool is_valid = ratios[i] >= 1 && size < 0x1p63F;
     out.set_dim(i, is_valid ? static_cast<int64_t>(size) : -1);

@@ -79,9 +79,9 @@ class AcceleratorMemory final : private RegionSource, private StreamOrder {
 };
 
 // The host's memory in which an accelerator's kernels get their host arguments and scratch memory.
-// It is poisoned when it is handed out and when it is released, so that a kernel which leaves a
-// part of such an output unwritten, and work that reads it when nobody holds it any more, give NaNs.
-// A buffer may outlive the device. Thread-safe.
+// It is poisoned when it is handed out and when it is released: a kernel that leaves a part of such
+// an output unwritten gives NaNs, and so does work that reads it when nobody holds it any more. A
+// buffer may outlive the device. Thread-safe.
 class PoisonedHostMemory final : public Allocator {
  public:
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;

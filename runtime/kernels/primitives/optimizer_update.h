@@ -34,8 +34,8 @@ enum class OptimizerRule : uint8_t {
   kRmsProp,
   // Mean of g, mean of g^2, momentum; lr, rho, momentum, epsilon
   kCenteredRmsProp,
-  // Sum of g^2, linear term; lr, l1, l2, power of the learning rate, l2 shrinkage, 1 if the update is
-  // sparse and else 0; variant: the linear term is scaled by lr
+  // Sum of g^2, linear term; lr, l1, l2, power of the learning rate, l2 shrinkage, 1 if the update
+  // is sparse and else 0; variant: the linear term is scaled by lr
   kFtrl,
   // Sum of g^2; lr, l1, l2
   kProximalAdagrad,

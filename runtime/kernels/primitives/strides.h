@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Returns the strides, in elements, of a row-major array with these dimensions. Only an array without
-// elements can have strides that overflow; nothing is at them, and they are 0.
+// Returns the strides, in elements, of a row-major array with these dimensions. Only an array
+// without elements can have strides that overflow; nothing is at them, and they are 0.
 inline absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims) {
   absl::InlinedVector<int64_t, 8> strides(dims.size());
   int64_t stride = 1;

@@ -52,8 +52,8 @@ void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair);
 // their partners. Only the first `columns` columns of the second panel are considered.
 bool PanelsAreBalanced(int64_t columns, int64_t half, const float* const panels[2]);
 
-// Two panels, each with a depth of 2 * half, and the sums of their columns. A panel without a partner
-// is a pair whose second panel is null, and which is not balanced.
+// Two panels, each with a depth of 2 * half, and the sums of their columns. A panel without a
+// partner is a pair whose second panel is null, and which is not balanced.
 struct PanelPair {
   int64_t half = 0;
   float* workspace = nullptr;   // the caller's buffer of PanelPairFloats()

@@ -15,9 +15,9 @@ int64_t MinStrassenRows(const MachineSpeeds& speeds);
 // The smallest number of panel pairs per thread for which it pays that each thread sums all rows.
 inline constexpr int64_t kMinStrassenPairs = 4;
 
-// Returns true if Strassen's algorithm can multiply by k x n weights: the halves of the depth must be
-// whole vectors, and there must be a pair of panels. A last panel without a partner is multiplied
-// directly.
+// Returns true if Strassen's algorithm can multiply by k x n weights: the halves of the depth must
+// be whole vectors, and there must be a pair of panels. A last panel without a partner is
+// multiplied directly.
 bool StrassenSupports(int64_t n, int64_t k);
 
 // Returns a tensor of bytes that tells which pairs of the panels are balanced (strassen.h), for
