@@ -40,8 +40,12 @@ class FusedMatMulKernel final : public OpKernel {
     RETURN_IF_ERROR(CheckMatrices(a, transpose_a_, b, transpose_b_));
     const int64_t m = a.dim(transpose_a_ ? 1 : 0), n = b.dim(transpose_b_ ? 0 : 1);
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
+    if (y->num_elements() == 0) return ReadEpilogue(ctx, nullptr, n, y->dtype()).status();
+    // The depth of weights without columns may be larger than any memory, so that only weights that
+    // are multiplied by are packed.
     ASSIGN_OR_RETURN(const PackedBytes packed, weights_.Get(ctx));
-    ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, packed, n, y->dtype()));
+    const int32_t* const sums = from_minimum_ ? packed.sums.data<int32_t>() : nullptr;
+    ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, sums, n, y->dtype()));
     switch (y->dtype()) {
       case DType::kFloat:
         return Multiply<float>(ctx, packed.matrix, epilogue, y);
@@ -78,7 +82,8 @@ class FusedMatMulKernel final : public OpKernel {
     return from_minimum ? ByteWeights::Sums::kOfColumns : ByteWeights::Sums::kNone;
   }
 
-  absl::StatusOr<Epilogue> ReadEpilogue(KernelContext& ctx, const PackedBytes& packed, int64_t n,
+  // `sums` are those of the n columns of the weights, or null if they are not needed.
+  absl::StatusOr<Epilogue> ReadEpilogue(KernelContext& ctx, const int32_t* sums, int64_t n,
                                         DType out) const {
     ASSIGN_OR_RETURN(const float min_a, ReadNumber(ctx, range_a_));
     ASSIGN_OR_RETURN(const float max_a, ReadNumber(ctx, range_a_ + 1));
@@ -89,9 +94,8 @@ class FusedMatMulKernel final : public OpKernel {
     // TensorFlow adds what the minimum of `a` is worth to a bias of float, before it scales it; the
     // numbers agree with floats only where the minimum is 0.
     std::vector<float> offsets;
-    if (from_minimum_) {
+    if (sums != nullptr) {
       const float zero = 255.0f * min_a / (max_a - min_a);
-      const int32_t* const sums = packed.sums.data<int32_t>();
       for (int64_t column = 0; column < n; ++column) {
         offsets.push_back(static_cast<float>(sums[column]) * zero);
       }
@@ -132,7 +136,6 @@ class FusedMatMulKernel final : public OpKernel {
   template <typename T>
   absl::Status Multiply(KernelContext& ctx, const ByteMatrix& b, const Epilogue& epilogue,
                         Tensor* y) const {
-    if (y->num_elements() == 0) return absl::OkStatus();
     const uint8_t* const a = Stored<uint8_t>(ctx.input(0));
     const int64_t k = ctx.input(0).dim(transpose_a_ ? 0 : 1), n = y->dim(1);
     const int64_t row_step = transpose_a_ ? 1 : k, step = transpose_a_ ? y->dim(0) : 1;
