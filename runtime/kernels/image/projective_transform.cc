@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/x86_convert.h"
 
 namespace tessera {
 namespace {
@@ -107,7 +108,7 @@ class ProjectiveTransformKernel : public OpKernel {
           const int64_t image = i / size[0];
           const float* const t =
               transforms.data<float>() + (transforms.dim(0) == 1 ? 0 : image * 8);
-          Row(images, image, t, i % size[0], size[1], static_cast<T>(outside),
+          Row(images, image, t, i % size[0], size[1], ConvertAsX86<T>(outside),
               out->data<T>() + i * row_size);
         }
       });

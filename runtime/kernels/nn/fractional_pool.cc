@@ -11,6 +11,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/wrapping.h"
+#include "runtime/kernels/primitives/x86_convert.h"
 #include "runtime/kernels/random/simple_random.h"
 #include "runtime/kernels/vector_output.h"
 
@@ -280,7 +281,7 @@ class FractionalPoolGradKernel : public OpKernel {
       }
     });
     std::transform(sums, sums + y->num_elements(), y->data<T>(),
-                   [](Sum sum) { return static_cast<T>(sum); });
+                   [](Sum sum) { return ConvertAsX86<T>(sum); });
     return absl::OkStatus();
   }
 

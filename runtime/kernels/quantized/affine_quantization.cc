@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/x86_convert.h"
 
 namespace tessera {
 
@@ -68,11 +69,7 @@ absl::StatusOr<AffineQuantization> AffineQuantization::ReadPositive(const Tensor
 
 int32_t AffineQuantization::Quantize(float x, int64_t position) const {
   const float rounded = std::floor(x * (1 / scale(position)) + 0.5f);
-  // What int32 does not hold becomes its lowest number, as x86 converts it and so TensorFlow.
-  constexpr float kEnd = 2147483648.0f;
-  const int64_t q = rounded >= -kEnd && rounded < kEnd ? static_cast<int64_t>(rounded)
-                                                       : std::numeric_limits<int32_t>::min();
-  return Clamp(q + zero_point(position));
+  return Clamp(int64_t{ConvertAsX86<int32_t>(rounded)} + zero_point(position));
 }
 
 int32_t AffineQuantization::Clamp(int64_t q) const {
