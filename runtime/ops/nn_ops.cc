@@ -225,7 +225,7 @@ REGISTER_OP("DepthwiseConv2dNativeBackpropInput")
     .Attr("T: {half, bfloat16, float, double}").Attr("strides: list(int)")
     .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}").Attr("explicit_paddings: list(int) = []")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'").Attr("dilations: list(int) = [1, 1, 1, 1]")
-    .ShapeFn(shape::FromShapeInput0);
+    .ShapeFn(shape::ConvolutionInputGradient);
 REGISTER_OP("Dilation2D")
     .Input("input: T").Input("filter: T").Output("output: T")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "

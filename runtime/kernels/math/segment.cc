@@ -106,7 +106,12 @@ class UnsortedSegmentKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
     const Tensor& segment_ids = ctx.input(1);
-    ASSIGN_OR_RETURN(const int64_t segments, ReadIndexScalar(ctx.input(2), "num_segments"));
+    const Tensor& num_segments = ctx.input(2);
+    if (!num_segments.shape().IsScalar()) {
+      return absl::InvalidArgumentError(absl::StrCat("num_segments must be a scalar, has shape ",
+                                                     num_segments.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const int64_t segments, ReadIndexScalar(num_segments, "num_segments"));
     if (segments < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'num_segments' must not be negative, is ", segments));
