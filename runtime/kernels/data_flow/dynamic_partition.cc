@@ -48,6 +48,8 @@ class DynamicPartitionKernel : public OpKernel {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(p, shape));
       to.push_back(output->mutable_raw());
     }
+    // The rows of no data may have more elements than memory has bytes.
+    if (data.num_elements() == 0) return absl::OkStatus();
     const int64_t slice = Shape(rest).num_elements();
     const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(data.dtype()));
     for (size_t i = 0; i < partition.size(); ++i) {

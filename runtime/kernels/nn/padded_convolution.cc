@@ -126,6 +126,7 @@ class PaddedConvolutionKernel : public OpKernel {
 
   static void Copy(const Tensor& images, const Indices& rows, const Indices& columns,
                    Tensor* padded) {
+    if (padded->num_elements() == 0) return;
     const int64_t channels = images.dim(3);
     const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
     char* to = padded->mutable_raw();

@@ -187,6 +187,8 @@ class RaggedGatherKernel : public OpKernel {
     dims[0] = total;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(out_splits_.end, shape));
+    // The rows of no values may have more elements than memory has bytes.
+    if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t slice = DimProduct(shape, 1, shape.rank());
     const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(values.dtype()));
     char* to = output->mutable_raw();
