@@ -68,8 +68,9 @@ struct FloorDiv {
       return x / y;
     } else if constexpr (sizeof(T) <= 4) {
       // A quotient of doubles lies on the right side of every integer, and vectors can divide them.
-      const T quotient =
-          static_cast<T>(std::floor(static_cast<double>(x) / static_cast<double>(y)));
+      // T does not hold that of the least integer and -1, so that 0 is divided there.
+      const double dividend = IsMinusOne(y) ? 0.0 : static_cast<double>(x);
+      const T quotient = static_cast<T>(std::floor(dividend / static_cast<double>(y)));
       return IsMinusOne(y) ? static_cast<T>(-x) : quotient;
     } else {
       if (IsMinusOne(y)) return -x;
