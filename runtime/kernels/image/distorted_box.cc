@@ -64,7 +64,9 @@ std::optional<Box> DrawCrop(int32_t image_width, int32_t image_height, const Cro
   int max_height = static_cast<int>(std::lrint(std::sqrt(max_area / aspect_ratio)));
   if (width_of(max_height) > image_width) {
     constexpr float kEpsilon = 0.0000001f;
-    max_height = static_cast<int>((image_width + 0.5 - kEpsilon) / aspect_ratio);
+    constexpr double kTallest = std::numeric_limits<int>::max();
+    max_height =
+        static_cast<int>(std::min((image_width + 0.5 - kEpsilon) / aspect_ratio, kTallest));
     if (width_of(max_height) > image_width) --max_height;
   }
   max_height = std::min(max_height, image_height);

@@ -178,8 +178,11 @@ absl::StatusOr<ResampleTaps> KernelTaps(int64_t in_size, int64_t out_size, float
   for (int64_t i = 0; i < out_size; ++i) {
     const float at = (static_cast<float>(i) + 0.5f) * inverse + offset;
     if (!(at >= 0 && at <= static_cast<float>(in_size))) continue;
-    const int32_t first = Bound(static_cast<int64_t>(std::ceil(at - radius - 0.5f)), in_size);
-    const int32_t last = Bound(static_cast<int64_t>(std::floor(at + radius - 0.5f)), in_size);
+    // A radius may reach farther than an index.
+    const float before = std::max(at - radius - 0.5f, 0.0f);
+    const float after = std::min(at + radius - 0.5f, static_cast<float>(in_size));
+    const int32_t first = Bound(static_cast<int64_t>(std::ceil(before)), in_size);
+    const int32_t last = Bound(static_cast<int64_t>(std::floor(after)), in_size);
     float* const weights = &taps.weight[i * taps.span];
     const int count = std::min(last - first + 1, taps.span);
     for (int t = 0; t < count; ++t) {

@@ -50,6 +50,14 @@ TEST(ResampleTapsTest, AreaCoversPartsOfInputs) {
                                        FloatEq(2.0f / 3)));
 }
 
+TEST(ResampleTapsTest, KernelsReachFartherThanAnyIndex) {
+  // The one output lies at the start of the input, as 0.5 / 1e-30 - 0.5 / 1e-30.
+  const auto taps = KernelTaps(4, 1, 1e-30f, 0.5f, "triangle", /*antialias=*/true);
+  ASSERT_TRUE(taps.ok()) << taps.status();
+  EXPECT_EQ(taps->span, 4);
+  for (const float weight : taps->weight) EXPECT_EQ(weight, 0.25f);
+}
+
 TEST(ResampleTapsTest, OutputsOutsideTheInputHaveNoWeight) {
   const ResampleTaps taps = KernelTaps(4, 4, 1, 2, "triangle", false).value();
   for (int t = 0; t < taps.span; ++t) EXPECT_EQ(taps.weight[t], 0);
