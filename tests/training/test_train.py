@@ -67,6 +67,7 @@ def test_tells_its_events_and_logs_them(job):
     process = train(job)
     events = [each["event"] for each in records(process)]
     assert events[0] == "start" and events[-1] == "end"
+    assert '"steps":40,' in process.stdout.splitlines()[0], "a count has no decimal point"
     assert events.count("checkpoint") == 4 and events.count("eval") == 2
     last = [each for each in records(process) if each["event"] == "eval"][-1]
     assert last["mean_squared_error"] == pytest.approx(last["loss"], rel=1e-5)

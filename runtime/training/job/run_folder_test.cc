@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "runtime/training/job/failure.h"
@@ -14,6 +15,10 @@
 
 namespace tessera {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
 
 std::string NewFolder(const std::string& name) {
   const std::string path = JoinPath(::testing::TempDir(), name);
@@ -87,19 +92,23 @@ TEST(RunLogTest, RecordsComeBackAndCutLinesAreEnded) {
   ASSERT_TRUE((*log)
                   ->Write({.event = "step",
                            .step = 3,
-                           .numbers = {{"loss", NAN}, {"rate", -INFINITY}, {"half", 0.5}},
+                           .counts = {{"steps", 1500}},
+                           .numbers = {{"loss", NAN}, {"rate", -INFINITY}, {"half", 0.5}, {"whole", 2}},
                            .texts = {{"path", "a \"b\"\n"}}})
                   .ok());
   const std::string text = *ReadFile(path);
+  EXPECT_THAT(text, HasSubstr("\"steps\":1500,"));
   const size_t line = text.find('\n') + 1;
   EXPECT_FALSE(ParseRunRecord(text.substr(0, line - 1)).has_value());
   const auto record = ParseRunRecord(text.substr(line, text.size() - line - 1));
   ASSERT_TRUE(record.has_value()) << text;
   EXPECT_EQ(record->event, "step");
   EXPECT_EQ(record->step, 3);
+  EXPECT_THAT(record->counts, ElementsAre(Pair("steps", 1500)));
   EXPECT_TRUE(std::isnan(*record->Number("loss")));
   EXPECT_EQ(*record->Number("rate"), -INFINITY);
   EXPECT_EQ(*record->Number("half"), 0.5);
+  EXPECT_EQ(*record->Number("whole"), 2);
   EXPECT_EQ(record->Text("path"), "a \"b\"\n");
   EXPECT_FALSE(record->Number("path").has_value());
 }

@@ -35,6 +35,10 @@ std::string ToJson(const RunRecord& record) {
   text(record.event);
   writer.Key("step");
   writer.Int64(record.step);
+  for (const auto& [key, value] : record.counts) {
+    text(key);
+    writer.Int64(value);
+  }
   for (const auto& [key, value] : record.numbers) {
     text(key);
     if (std::isfinite(value)) {
@@ -66,6 +70,8 @@ std::optional<RunRecord> ParseRunRecord(absl::string_view line) {
       record.event.assign(it->value.GetString(), it->value.GetStringLength());
     } else if (it == step) {
       record.step = it->value.GetInt64();
+    } else if (it->value.IsInt64()) {
+      record.counts.emplace_back(key, it->value.GetInt64());
     } else if (it->value.IsNumber()) {
       record.numbers.emplace_back(key, it->value.GetDouble());
     } else if (it->value.IsString()) {

@@ -11,19 +11,22 @@
 
 namespace tessera {
 
-// The events, with their numbers and texts:
+// The events, with their counts, numbers and texts:
 //
-//   start       steps (0: not known), path (of the run's folder)
-//   resume      path (of the checkpoint)
-//   step        loss, steps_per_second, examples_per_second (0 for a graph that reads its own
-//               data), seconds since the start of the process
-//   skip        loss_scale: the step's gradients were no finite numbers with it, and nothing
-//   changed eval        a number for each metric checkpoint  path profile     path stop reason: why
-//   the run ends before its last step export      path; or reason: why nothing was exported end
-//   seconds
+// * start: steps (0: not known), path (of the run's folder);
+// * resume: path (of the checkpoint), and data_begin_anew, the reason, where they do;
+// * step: loss, steps_per_second, examples_per_second (0 for a graph that reads its own data),
+//   seconds since the start of the process;
+// * skip: loss_scale, with which gradients were no finite numbers, so that nothing changed;
+// * eval: a number for each metric;
+// * checkpoint, profile: path;
+// * export: path, or reason: why nothing was exported;
+// * stop: reason, why the run ends before its last step;
+// * end: seconds.
 struct RunRecord {
   std::string event;
   int64_t step = 0;
+  std::vector<std::pair<std::string, int64_t>> counts;
   std::vector<std::pair<std::string, double>> numbers;
   std::vector<std::pair<std::string, std::string>> texts;
 
@@ -34,7 +37,7 @@ struct RunRecord {
 };
 
 // Returns {"event": ..., "step": ..., NAME: VALUE...} and a newline. Numbers that JSON does not
-// have are "NaN", "Infinity" and "-Infinity".
+// have are "NaN", "Infinity" and "-Infinity". Counts have no decimal point, numbers do.
 std::string ToJson(const RunRecord& record);
 
 // Reads what ToJson() wrote, without its newline. Returns nullopt for anything else, such as a line

@@ -99,7 +99,7 @@ class TrainingRun {
     ASSIGN_OR_RETURN(log_, RunLog::Open(folder_->log(), observer_));
     control_->total_steps = job_.steps();
     return log_->Write({.event = "start",
-                        .numbers = {{"steps", static_cast<double>(job_.steps())}},
+                        .counts = {{"steps", job_.steps()}},
                         .texts = {{"path", path}}});
   }
 
