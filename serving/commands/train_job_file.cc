@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
+#include "runtime/base/file_system.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/training/job/job_check.h"
 #include "serving/server/yaml_proto.h"
@@ -255,12 +256,11 @@ class Setting {
 
 void ReadTrainingJob(const std::string& path, absl::Span<const std::string> settings,
                      training::TrainingJob* job, ConfigReport* report) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return report->Add({.file = path}, text.status());
   YAML::Node node;
   try {
-    node.reset(OnlyDocument(path, YAML::LoadAllFromFile(path), report));
-  } catch (const YAML::BadFile&) {
-    return report->Add({.file = path},
-                       absl::NotFoundError(absl::StrCat("cannot read '", path, "'")));
+    node.reset(OnlyDocument(path, YAML::LoadAll(*text), report));
   } catch (const YAML::Exception& error) {
     const int line = error.mark.line + 1;
     return report->Add({.file = path, .line = line},
@@ -303,10 +303,12 @@ void AddJobError(const std::string& path, absl::Span<const std::string> settings
   const std::string over = SettingOver(named, settings);
   if (!over.empty()) return report->Add({.key = "set " + over}, status, message);
   ConfigPlace place{.file = path};
-  try {
-    place.line = LineOf(YAML::LoadFile(path), named);
-  } catch (const YAML::Exception&) {
-    // The file has changed since it was read.
+  // The file may have changed since it was read.
+  if (const absl::StatusOr<std::string> text = ReadFile(path); text.ok()) {
+    try {
+      place.line = LineOf(YAML::Load(*text), named);
+    } catch (const YAML::Exception&) {
+    }
   }
   report->Add(std::move(place), status, message);
 }

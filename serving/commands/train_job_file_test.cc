@@ -175,6 +175,9 @@ TEST_F(TrainJobFileTest, TellsWhatIsNoYamlOrNoFile) {
   ConfigReport report;
   ReadTrainingJob("/nowhere/job.yaml", {}, &job_, &report);
   EXPECT_EQ(report.FirstError().code(), absl::StatusCode::kNotFound);
+  ConfigReport of_folder;
+  ReadTrainingJob(::testing::TempDir(), {}, &job_, &of_folder);
+  EXPECT_EQ(of_folder.FirstError().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
