@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "runtime/training/metrics/metric.h"
 #include "tessera/training/job.pb.h"
 
 namespace tessera {
@@ -42,7 +43,8 @@ class JobCheck {
     for (const auto& metric : job_.eval().metrics()) {
       names.insert(metric.name().empty() ? metric.type() : metric.name());
     }
-    if (names.contains(name)) return;
+    // A metric that is wrong may be the one that is meant.
+    if (names.contains(name) || has_wrong_metric_) return;
     Find(key, absl::StrCat("evaluations have no '", name, "'; they have ",
                            absl::StrJoin(names, ", "), ": see eval.metrics"));
   }
@@ -143,7 +145,12 @@ class JobCheck {
     for (int i = 0; i < eval.metrics_size(); ++i) {
       const auto& metric = eval.metrics(i);
       const std::string key = absl::StrCat("eval.metrics[", i, "]");
-      if (metric.type().empty()) Find(key, "needs a type");
+      if (metric.type().empty()) {
+        Find(key, "needs a type");
+      } else if (const absl::Status made = Metric::Make(metric).status(); !made.ok()) {
+        Find(key, std::string(made.message()));
+        has_wrong_metric_ = true;
+      }
       const std::string& name = metric.name().empty() ? metric.type() : metric.name();
       if (!names.insert(name).second) {
         Find(key, absl::StrCat("the name '", name, "' is that of an earlier metric"));
@@ -217,6 +224,7 @@ class JobCheck {
 
   const training::TrainingJob& job_;
   std::vector<JobFinding> findings_;
+  bool has_wrong_metric_ = false;
 };
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include "runtime/training/metrics/metric.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/training/metrics/metric_types.h"
 #include "tessera/training/data.pb.h"
 
@@ -47,9 +51,16 @@ absl::StatusOr<std::unique_ptr<Metric>> Metric::Make(const training::MetricSpec&
   if (spec.type() == "recall") return MakeRecall(threshold.value_or(kDefaultThreshold), class_id);
   if (spec.type() == "mean_squared_error") return MakeMeanSquaredError();
   if (spec.type() == "mean_absolute_error") return MakeMeanAbsoluteError();
-  return Refuse(spec,
-                "does not exist; there are loss, accuracy, top_k_accuracy, auc, precision, recall, "
-                "mean_squared_error, mean_absolute_error");
+  const std::vector<std::string> known = {"loss",
+                                          "accuracy",
+                                          "top_k_accuracy",
+                                          "auc",
+                                          "precision",
+                                          "recall",
+                                          "mean_squared_error",
+                                          "mean_absolute_error"};
+  return Refuse(spec, absl::StrCat("does not exist", DidYouMean(spec.type(), known), " (there are ",
+                                   absl::StrJoin(known, ", "), ")"));
 }
 
 }  // namespace tessera
