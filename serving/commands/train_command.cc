@@ -92,18 +92,20 @@ absl::Status Train(const std::string& path, const Options& options) {
     PrintReport(report, options, options.dry_run ? stdout : stderr);
     return WithExitCode(absl::InvalidArgumentError("the job is wrong"), kTrainBadJob);
   }
-  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, FolderOf(path));
-  const auto refuse = [&](const absl::Status& status) {
+  const auto refuse = [&](absl::Span<const absl::Status> errors) {
+    const absl::Status& status = errors.front();
     const int code = TrainExitCodeOf(status);
-    AddJobError(path, options.settings, status, &report);
+    for (const absl::Status& each : errors) AddJobError(path, options.settings, each, &report);
     PrintReport(report, options, options.dry_run ? stdout : stderr);
     return WithExitCode(absl::Status(status.code(), "the job is wrong"),
                         code == kTrainFailed ? kTrainBadJob : code);
   };
-  if (!prepared.ok()) return refuse(prepared.status());
+  std::vector<absl::Status> errors;
+  absl::StatusOr<PreparedJob> prepared = PrepareJob(job, FolderOf(path), &errors);
+  if (!prepared.ok()) return refuse(errors);
   if (options.dry_run) {
     const absl::StatusOr<std::string> plan = DescribePlan(*prepared);
-    if (!plan.ok()) return refuse(plan.status());
+    if (!plan.ok()) return refuse({plan.status()});
     std::fputs(plan->c_str(), stdout);
     return absl::OkStatus();
   }

@@ -75,7 +75,8 @@ class Job {
     ConfigReport report;
     ReadTrainingJob(JoinPath(folder_, "job.yaml"), settings, &job, &report);
     if (!report.FirstError().ok()) return report.FirstError();
-    return PrepareJob(job, folder_);
+    std::vector<absl::Status> errors;
+    return PrepareJob(job, folder_, &errors);
   }
 
   // Runs the job, or goes on with it, until it is over or has made `last_step`.

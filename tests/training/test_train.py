@@ -244,6 +244,22 @@ def test_wrong_jobs_are_refused(job, settings, code, text):
         assert not (job.parent / "run").exists()
 
 
+def test_what_is_wrong_with_the_graph_and_with_each_of_the_data_is_told_at_once(job):
+    process = train(job, "--dry-run", graph__saved_model="nowhere", data__eval__format="tsv",
+                    data__train__files="[none]")
+    assert process.returncode == 3, "the code of the first"
+    lines = process.stdout.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        "--set graph.saved_model", "--set data.train.files", "--set data.eval.format",
+        "3 errors, 0 warnings"]
+
+
+def test_a_folder_is_no_job(job):
+    process = train(job.parent)
+    assert process.returncode == 3
+    assert "it is a directory" in process.stderr
+
+
 def test_dry_run_tries_an_evaluation(job):
     metrics = "[{type: precision, output: output, label: y, class_id: 3}]"
     process = train(job, "--dry-run", eval__metrics=metrics)

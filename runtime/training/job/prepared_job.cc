@@ -23,16 +23,16 @@ absl::Status DataStatus(const absl::Status& status, absl::string_view key) {
   return absl::IsInvalidArgument(status) ? annotated : WithFailure(annotated, RunFailure::kData);
 }
 
-absl::StatusOr<std::unique_ptr<BatchSource>> OpenData(const training::PipelineSpec& spec,
-                                                      absl::string_view key, int64_t seed,
-                                                      const PreparedJob& prepared,
-                                                      const SessionOptions& session) {
+absl::Status OpenData(const training::PipelineSpec& spec, absl::string_view key, int64_t seed,
+                      const SessionOptions& session, const PreparedJob& prepared,
+                      std::unique_ptr<BatchSource>* opened) {
   auto source = BatchSource::Make(spec, {.batch_size = prepared.job.batch(),
                                          .seed = seed,
                                          .base_folder = prepared.base_folder,
                                          .session = session});
   if (!source.ok()) return DataStatus(source.status(), key);
-  return source;
+  *opened = *std::move(source);
+  return absl::OkStatus();
 }
 
 // Whether the graph takes batches with any number of rows.
@@ -41,6 +41,43 @@ bool TakesAnyRows(const std::vector<BatchInput>& inputs) {
     if (input.shape.IsFullyDefined()) return false;
   }
   return true;
+}
+
+// Makes the program from the job's graph. `session` has the host and the CPU.
+absl::Status MakeProgram(const SessionOptions& session, PreparedJob* prepared) {
+  const training::TrainingJob& job = prepared->job;
+  ProgramOptions options{.steps = job.steps(),
+                         .precision = job.precision(),
+                         .accumulate = std::max<int64_t>(job.accumulate(), 1),
+                         .scales_loss = job.has_loss_scale() || job.precision() == "float16",
+                         .base_folder = prepared->base_folder,
+                         .session = session};
+  ASSIGN_OR_RETURN(options.session.devices, TrainingDevices(job.device()));
+  if (job.has_seed()) options.seed = job.seed();
+  const training::LossScaleSpec& scale = job.loss_scale();
+  if (scale.initial() > 0) options.first_loss_scale = scale.initial();
+  if (scale.growth_steps() > 0) options.loss_scale_growth_steps = scale.growth_steps();
+  if (scale.fixed()) options.loss_scale_growth_steps = 0;
+  auto program = MakeTrainingProgram(job.graph(), options);
+  if (!program.ok()) return Annotate(program.status(), "graph: ");
+  prepared->program = std::make_unique<TrainingProgram>(*std::move(program));
+  return CheckTrainingDevice(job.device(), *prepared->program->session);
+}
+
+// Makes what needs both the program and the data. `eval_source` is null if there is none.
+absl::Status FitTogether(std::unique_ptr<BatchSource> eval_source, PreparedJob* prepared) {
+  const training::TrainingJob& job = prepared->job;
+  std::vector<BatchField> fields;
+  if (prepared->source != nullptr) fields = prepared->source->fields();
+  auto step = TrainingStep::Make(*prepared->program, fields, prepared->tracer.get());
+  if (!step.ok()) return Annotate(step.status(), "graph and data.train: ");
+  prepared->step = *std::move(step);
+  if (job.has_export_()) RETURN_IF_ERROR(CheckExport(*prepared));
+  if (eval_source == nullptr) return absl::OkStatus();
+  auto evaluator = Evaluator::Make(job.eval(), *prepared->program, std::move(eval_source));
+  if (!evaluator.ok()) return Annotate(evaluator.status(), "eval: ");
+  prepared->evaluator = *std::move(evaluator);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -54,7 +91,8 @@ std::string PreparedJob::RunPath() const {
 }
 
 absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
-                                       const std::string& base_folder) {
+                                       const std::string& base_folder,
+                                       std::vector<absl::Status>* errors) {
   PreparedJob prepared{.job = job, .base_folder = base_folder};
   SessionOptions session;
   session.host =
@@ -62,45 +100,28 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
                                            .inter_op_threads = static_cast<int>(job.threads())});
   // Pipelines work on records and strings, which no accelerator has kernels for.
   session.devices = DataDevices();
-  ProgramOptions options{.steps = job.steps(),
-                         .precision = job.precision(),
-                         .accumulate = std::max<int64_t>(job.accumulate(), 1),
-                         .scales_loss = job.has_loss_scale() || job.precision() == "float16",
-                         .base_folder = base_folder,
-                         .session = session};
-  ASSIGN_OR_RETURN(options.session.devices, TrainingDevices(job.device()));
-  if (job.has_seed()) options.seed = job.seed();
-  const training::LossScaleSpec& scale = job.loss_scale();
-  if (scale.initial() > 0) options.first_loss_scale = scale.initial();
-  if (scale.growth_steps() > 0) options.loss_scale_growth_steps = scale.growth_steps();
-  if (scale.fixed()) options.loss_scale_growth_steps = 0;
-  auto program = MakeTrainingProgram(job.graph(), options);
-  if (!program.ok()) return Annotate(program.status(), "graph: ");
-  prepared.program = std::make_unique<TrainingProgram>(*std::move(program));
-  RETURN_IF_ERROR(CheckTrainingDevice(job.device(), *prepared.program->session));
-
   const int64_t seed = job.has_seed() ? job.seed() : std::random_device()();
-  std::vector<BatchField> fields;
-  if (job.data().has_train()) {
-    ASSIGN_OR_RETURN(prepared.source,
-                     OpenData(job.data().train(), "data.train", seed, prepared, session));
-    fields = prepared.source->fields();
-  }
-  auto step = TrainingStep::Make(*prepared.program, fields, prepared.tracer.get());
-  if (!step.ok()) return Annotate(step.status(), "graph and data.train: ");
-  prepared.step = *std::move(step);
-  RETURN_IF_ERROR(WithFailure(Annotate(CheckWritableFolder(prepared.RunPath()), "folder: "),
-                              RunFailure::kWrite));
-  if (job.has_export_()) RETURN_IF_ERROR(CheckExport(prepared));
-  if (!job.data().has_eval()) return prepared;
 
-  training::PipelineSpec eval = job.data().eval();
-  // An evaluation leaves no example out.
-  if (TakesAnyRows(prepared.program->eval_inputs)) eval.set_keep_remainder(true);
-  ASSIGN_OR_RETURN(auto source, OpenData(eval, "data.eval", seed, prepared, session));
-  auto evaluator = Evaluator::Make(job.eval(), *prepared.program, std::move(source));
-  if (!evaluator.ok()) return Annotate(evaluator.status(), "eval: ");
-  prepared.evaluator = *std::move(evaluator);
+  const auto check = [errors](const absl::Status& status) {
+    if (!status.ok()) errors->push_back(status);
+  };
+  check(MakeProgram(session, &prepared));
+  if (job.data().has_train()) {
+    check(OpenData(job.data().train(), "data.train", seed, session, prepared, &prepared.source));
+  }
+  std::unique_ptr<BatchSource> eval_source;
+  if (job.data().has_eval()) {
+    training::PipelineSpec eval = job.data().eval();
+    // An evaluation leaves no example out.
+    if (prepared.program != nullptr && TakesAnyRows(prepared.program->eval_inputs)) {
+      eval.set_keep_remainder(true);
+    }
+    check(OpenData(eval, "data.eval", seed, session, prepared, &eval_source));
+  }
+  check(WithFailure(Annotate(CheckWritableFolder(prepared.RunPath()), "folder: "),
+                    RunFailure::kWrite));
+  if (errors->empty()) check(FitTogether(std::move(eval_source), &prepared));
+  if (!errors->empty()) return errors->front();
   return prepared;
 }
 

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/host.h"
 #include "runtime/profile/tracer.h"
@@ -34,9 +36,11 @@ struct PreparedJob {
 // Makes the graph, opens the data, and checks that they fit each other. Writes nothing.
 // Errors: those of MakeTrainingProgram(), BatchSource::Make(), Evaluator::Make() and CheckExport(),
 // with the block of the job before them: "graph: ..."; those of TrainingDevices() and
-// CheckTrainingDevice().
+// CheckTrainingDevice(). All that are found are added to `errors`, which is empty before: the graph,
+// each of the data and the folder have one each, and the first of them is returned.
 absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
-                                       const std::string& base_folder);
+                                       const std::string& base_folder,
+                                       std::vector<absl::Status>* errors);
 
 // Returns what the job will do, for people: a line each for graph, variables, devices, data,
 // length, hooks, folder and export. Reads the first batch of all data. Errors: those of the data.

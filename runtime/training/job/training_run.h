@@ -12,7 +12,7 @@ namespace tessera {
 // the checkpoint if one is due, so that a checkpoint has all that belongs to its step: a resumed
 // run goes on as if it had not been interrupted.
 //
-//   ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, base_folder));
+//   ASSIGN_OR_RETURN(PreparedJob prepared, PrepareJob(job, base_folder, &errors));
 //   RunControl control;
 //   RETURN_IF_ERROR(RunTraining(std::move(prepared), &observer, &control));
 //

@@ -336,8 +336,9 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   TrainingProgram program;
   program.saved_model = ResolvePath(options, spec.saved_model());
   LoadStages stages;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const SavedModelGraph> imported,
-                   ImportSavedModel(program.saved_model, {"serve"}, &stages));
+  const auto loaded = ImportSavedModel(program.saved_model, {"serve"}, &stages);
+  if (!loaded.ok()) return Annotate(loaded.status(), "graph.saved_model: ");
+  const std::shared_ptr<const SavedModelGraph>& imported = *loaded;
   ASSIGN_OR_RETURN(const UsedSignatures used, FindSignatures(*imported, spec.signatures()));
   RETURN_IF_ERROR(CheckInputNames(used, spec));
 
