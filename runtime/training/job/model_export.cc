@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class ModelExport {
 
   absl::Status Check() const {
     if (WritesGraph()) RETURN_IF_ERROR(Annotate(MakeSignature().status(), "export: "));
+    RETURN_IF_ERROR(Annotate(CheckAssets(), "export: assets: "));
+    RETURN_IF_ERROR(CheckVersion());
     return WithFailure(Annotate(CheckWritableFolder(base_), "export: base_path: "),
                        RunFailure::kWrite);
   }
@@ -44,41 +47,80 @@ class ModelExport {
   absl::StatusOr<ExportResult> Run(const RunFolder& folder, const Evaluation& evaluation) {
     const absl::StatusOr<std::string> run_id = folder.Id();
     if (!run_id.ok()) return Written(run_id.status());
-    const int64_t highest = HighestVersion(base_);
-    const auto served =
-        highest == 0 ? std::nullopt : ReadVersionRecord(JoinPath(base_, absl::StrCat(highest)));
-    if (served && served->run_id == *run_id && served->step == evaluation.step) {
-      return ExportResult{.refusal = absl::StrCat("version ", highest, " is this step already")};
+    std::optional<VersionRecord> served;  // that of the highest version
+    int64_t highest = 0;
+    for (const int64_t version : ListVersions(base_)) {
+      served = ReadVersionRecord(VersionPath(version));
+      if (served && served->run_id == *run_id && served->step == evaluation.step) {
+        return ExportResult{.refusal = absl::StrCat("version ", version, " is this step already")};
+      }
+      highest = version;
     }
     if (std::string refusal = Refusal(evaluation, highest, served); !refusal.empty()) {
       return ExportResult{.refusal = std::move(refusal)};
     }
-    const int64_t version = spec_.version() > 0 ? spec_.version() : highest + 1;
-    const std::string path = JoinPath(base_, absl::StrCat(version));
-    if (FileExists(path)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("export.version: '", path, "' is there already"));
-    }
-    // No server takes a folder whose name is no number. One that a dead run left is replaced.
-    const std::string temporary = JoinPath(base_, absl::StrCat("exporting-", version));
+    if (spec_.version() > 0 && FileExists(VersionPath(spec_.version()))) return VersionIsTaken();
+    // No server takes a folder whose name is no number, and no other run this one. What this run
+    // left there before it died is replaced.
+    const std::string temporary = JoinPath(base_, absl::StrCat("exporting-", *run_id));
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);
     RETURN_IF_ERROR(Written(CreateDirectories(base_)));
-    const absl::Status status = WriteVersion(temporary, {.run = folder.path(),
-                                                         .run_id = *run_id,
-                                                         .step = evaluation.step,
-                                                         .metrics = evaluation.values});
-    if (!status.ok()) {
-      std::filesystem::remove_all(temporary, ignored);
-      return status;
-    }
-    RETURN_IF_ERROR(Written(RenameFile(temporary, path)));
-    return ExportResult{.path = path};
+    const absl::Status written = WriteVersion(temporary, {.run = folder.path(),
+                                                          .run_id = *run_id,
+                                                          .step = evaluation.step,
+                                                          .metrics = evaluation.values});
+    absl::StatusOr<ExportResult> published = written.ok() ? Publish(temporary) : written;
+    if (!published.ok()) std::filesystem::remove_all(temporary, ignored);
+    return published;
   }
 
  private:
   static absl::Status Written(const absl::Status& status) {
     return WithFailure(Annotate(status, "export: "), RunFailure::kWrite);
+  }
+
+  std::string VersionPath(int64_t version) const { return JoinPath(base_, absl::StrCat(version)); }
+
+  absl::Status VersionIsTaken() const {
+    return absl::AlreadyExistsError(
+        absl::StrCat("export.version: '", VersionPath(spec_.version()), "' is there already"));
+  }
+
+  // Renames a version that is complete to the number that the job gives, or else to the first one
+  // above the highest that no other run has taken meanwhile.
+  absl::StatusOr<ExportResult> Publish(const std::string& temporary) const {
+    const std::vector<int64_t> versions = ListVersions(base_);
+    const int64_t next = versions.empty() ? 1 : versions.back() + 1;
+    for (int64_t version = spec_.version() > 0 ? spec_.version() : next;; ++version) {
+      const std::string path = VersionPath(version);
+      const absl::Status renamed = RenameFile(temporary, path);
+      if (renamed.ok()) return ExportResult{.path = path};
+      if (!FileExists(path)) return Written(renamed);
+      if (spec_.version() > 0) return VersionIsTaken();
+    }
+  }
+
+  // A run that is started again after its end may find its own version.
+  absl::Status CheckVersion() const {
+    if (spec_.version() == 0 || !FileExists(VersionPath(spec_.version()))) return absl::OkStatus();
+    const auto record = ReadVersionRecord(VersionPath(spec_.version()));
+    const bool begins_anew = prepared_.job.has_resume() && !prepared_.job.resume();
+    const bool is_own = !begins_anew && record && record->run == prepared_.RunPath();
+    return is_own ? absl::OkStatus() : VersionIsTaken();
+  }
+
+  absl::Status CheckAssets() const {
+    std::set<std::string> names;
+    for (const std::string& asset : spec_.assets()) {
+      const std::filesystem::path path = prepared_.Resolve(asset);
+      RETURN_IF_ERROR(ReadFile(path).status());
+      if (!names.insert(path.filename().string()).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("two files have the name '", path.filename().string(), "'"));
+      }
+    }
+    return absl::OkStatus();
   }
 
   // Returns why the metric is not good enough; empty if it is.

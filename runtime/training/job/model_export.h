@@ -28,9 +28,10 @@ struct ExportResult {
 absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const RunFolder& folder,
                                          const Evaluation& evaluation);
 
-// Checks before a run what would keep ExportModel() from writing: names of inputs and outputs, and
-// a base path that is no folder or cannot be written to. Errors: INVALID_ARGUMENT; those of
-// CheckWritableFolder().
+// Checks before a run what would keep ExportModel() from writing: names of inputs and outputs,
+// assets that cannot be read, a version number that another run has taken, and a base path that is
+// no folder or cannot be written to. Errors: INVALID_ARGUMENT; ALREADY_EXISTS; those of ReadFile()
+// and CheckWritableFolder().
 absl::Status CheckExport(const PreparedJob& prepared);
 
 }  // namespace tessera

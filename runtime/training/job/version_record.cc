@@ -67,16 +67,17 @@ std::optional<VersionRecord> ReadVersionRecord(const std::string& version) {
   return record;
 }
 
-int64_t HighestVersion(const std::string& base_path) {
-  int64_t highest = 0;
+std::vector<int64_t> ListVersions(const std::string& base_path) {
+  std::vector<int64_t> versions;
   const auto names = ListDirectory(base_path);
-  if (!names.ok()) return 0;
+  if (!names.ok()) return versions;
   for (const std::string& name : *names) {
     int64_t number;
     if (!std::all_of(name.begin(), name.end(), absl::ascii_isdigit)) continue;
-    if (absl::SimpleAtoi(name, &number)) highest = std::max(highest, number);
+    if (absl::SimpleAtoi(name, &number)) versions.push_back(number);
   }
-  return highest;
+  std::sort(versions.begin(), versions.end());
+  return versions;
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -24,7 +25,7 @@ absl::Status WriteVersionRecord(const std::string& version, const VersionRecord&
 // Returns nullopt for a version without a record, or with one that cannot be read.
 std::optional<VersionRecord> ReadVersionRecord(const std::string& version);
 
-// Returns the highest number among the entries of a folder of versions; 0 if there is none.
-int64_t HighestVersion(const std::string& base_path);
+// Returns the numbers among the entries of a folder of versions, in ascending order.
+std::vector<int64_t> ListVersions(const std::string& base_path);
 
 }  // namespace tessera
