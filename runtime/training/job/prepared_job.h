@@ -36,8 +36,8 @@ struct PreparedJob {
 // Makes the graph, opens the data, and checks that they fit each other. Writes nothing.
 // Errors: those of MakeTrainingProgram(), BatchSource::Make(), Evaluator::Make() and CheckExport(),
 // with the block of the job before them: "graph: ..."; those of TrainingDevices() and
-// CheckTrainingDevice(). All that are found are added to `errors`, which is empty before: the graph,
-// each of the data and the folder have one each, and the first of them is returned.
+// CheckTrainingDevice(). All that are found are added to `errors`, which is empty before: one of
+// the graph, of each of the data and of the folder. The first of them is returned.
 absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
                                        const std::string& base_folder,
                                        std::vector<absl::Status>* errors);

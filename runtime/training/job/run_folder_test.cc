@@ -89,13 +89,14 @@ TEST(RunLogTest, RecordsComeBackAndCutLinesAreEnded) {
   ASSERT_TRUE(WriteFileAtomically(path, "{\"event\": \"st").ok());
   auto log = RunLog::Open(path, nullptr);
   ASSERT_TRUE(log.ok()) << log.status();
-  ASSERT_TRUE((*log)
-                  ->Write({.event = "step",
-                           .step = 3,
-                           .counts = {{"steps", 1500}},
-                           .numbers = {{"loss", NAN}, {"rate", -INFINITY}, {"half", 0.5}, {"whole", 2}},
-                           .texts = {{"path", "a \"b\"\n"}}})
-                  .ok());
+  ASSERT_TRUE(
+      (*log)
+          ->Write({.event = "step",
+                   .step = 3,
+                   .counts = {{"steps", 1500}},
+                   .numbers = {{"loss", NAN}, {"rate", -INFINITY}, {"half", 0.5}, {"whole", 2}},
+                   .texts = {{"path", "a \"b\"\n"}}})
+          .ok());
   const std::string text = *ReadFile(path);
   EXPECT_THAT(text, HasSubstr("\"steps\":1500,"));
   const size_t line = text.find('\n') + 1;
