@@ -34,9 +34,9 @@ struct Options {
   std::string init;
 };
 
-// While it lives, SIGTERM and SIGINT stop a run, which then writes a checkpoint. A second signal
-// ends the process at once. The run is stopped by a thread and not by a signal handler, since it
-// takes locks.
+// While it lives, SIGTERM, SIGINT and SIGHUP stop a run, which then writes a checkpoint. A second
+// signal ends the process at once. SIGHUP stays ignored where nohup had it so. The run is stopped
+// by a thread and not by a signal handler, since it takes locks.
 class SignalsStop {
  public:
   // Must be made before other threads start, because it blocks the signals in all later threads.
@@ -45,6 +45,10 @@ class SignalsStop {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
+    struct sigaction hang_up;
+    if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {
+      sigaddset(&signals_, SIGHUP);
+    }
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     thread_ = std::thread([this] { Watch(); });
   }
@@ -83,6 +87,7 @@ void PrintReport(const ConfigReport& report, const Options& options, FILE* file)
 absl::Status Train(const std::string& path, const Options& options) {
   // Files that grow beyond a limit fail to be written like those on a full disk.
   ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);  // TrainProgress stops the run then
   RunControl control;
   const SignalsStop signals(&control);
   training::TrainingJob job;
@@ -136,7 +141,8 @@ Command TrainCommand() {
           "Runs the job that JOB.yaml describes: its graph, its data, how long, what is evaluated, "
           "saved and exported. A run that was interrupted is resumed from its last checkpoint. "
           "docs/training.md tells all; config/train.yaml is a sample with every block.\n\n"
-          "SIGTERM and Ctrl-C end the run with a checkpoint; a second signal ends it at once. On a "
+          "SIGTERM and Ctrl-C end the run with a checkpoint, as do a terminal that closes and an "
+          "output that nobody reads any more; a second signal ends it at once. On a "
           "terminal there is a progress bar, otherwise each line of output is JSON.\n\n"
           "The exit code is 0 if the run ended or was stopped, 3 if the job is wrong, 4 if its "
           "folder is in use, 5 if the loss is not finite, 6 for damaged data, 7 for a checkpoint "

@@ -1,5 +1,6 @@
 #include "serving/commands/train_progress.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr char kStartOfClearedLine[] = "\r\033[K";
 
 }  // namespace
 
-TrainProgress::TrainProgress(const RunControl* control)
+TrainProgress::TrainProgress(RunControl* control)
     : control_(control), is_terminal_(isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)) {
   if (is_terminal_) thread_ = std::thread([this] { Draw(); });
 }
@@ -35,8 +36,9 @@ void TrainProgress::OnRecord(const RunRecord& record) {
     if (!text.empty()) std::fputs(absl::StrCat(kStartOfClearedLine, text, "\n").c_str(), stderr);
     return;
   }
-  std::fputs(ToJson(record).c_str(), stdout);
-  std::fflush(stdout);
+  const bool is_printed =
+      std::fputs(ToJson(record).c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!is_printed && errno == EPIPE) control_->Stop();
 }
 
 void TrainProgress::Draw() {

@@ -14,12 +14,13 @@ namespace tessera::serving {
 
 // On a terminal, draws a bar on the last line of the standard error, again and again, with the
 // loss, examples a second and the time left, and prints a line above it for each evaluation,
-// checkpoint and export. Otherwise prints each record as a line of JSON to the standard output. The
-// destructor clears the bar.
+// checkpoint and export. Otherwise prints each record as a line of JSON to the standard output, and
+// stops the run when nobody reads them any more, for which SIGPIPE must be ignored. The destructor
+// clears the bar.
 class TrainProgress final : public RunObserver {
  public:
   // `control` must outlive the object.
-  explicit TrainProgress(const RunControl* control);
+  explicit TrainProgress(RunControl* control);
   ~TrainProgress() override;
 
   void OnRecord(const RunRecord& record) override;
@@ -27,7 +28,7 @@ class TrainProgress final : public RunObserver {
  private:
   void Draw();
 
-  const RunControl* const control_;
+  RunControl* const control_;
   const bool is_terminal_;
   absl::Notification over_;
   std::thread thread_;

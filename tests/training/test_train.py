@@ -91,17 +91,34 @@ def test_resume_false_puts_the_earlier_run_aside(job, curve):
     assert (job.parent / "run" / "earlier" / "1" / "log.jsonl").is_file()
 
 
-def test_sigterm_writes_a_checkpoint_and_exits_0(job):
+def started(job):
+    """A run without an end, behind its first steps."""
     process = subprocess.Popen(command(job, steps=10_000_000, hooks__logging__every_steps=1000),
                                stdout=subprocess.PIPE, text=True, env=environment())
     for line in process.stdout:
         if json.loads(line)["event"] == "step":
             break
-    process.send_signal(signal.SIGTERM)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_write_a_checkpoint_and_exit_0(job, number):
+    process = started(job)
+    process.send_signal(number)
     rest = [json.loads(line) for line in process.stdout]
     assert process.wait(train_jobs.SECONDS) == 0
     assert [each["event"] for each in rest][-2:] == ["stop", "end"]
     assert checkpoint_steps(job.parent / "run")[-1] == rest[-1]["step"]
+
+
+def test_a_run_whose_output_nobody_reads_ends_with_a_checkpoint(job):
+    process = started(job)
+    process.stdout.close()
+    assert process.wait(train_jobs.SECONDS) == 0
+    log = (job.parent / "run" / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    last = json.loads(log[-1])
+    assert last["event"] == "end"
+    assert checkpoint_steps(job.parent / "run")[-1] == last["step"]
 
 
 def test_a_terminal_shows_a_bar(job):
