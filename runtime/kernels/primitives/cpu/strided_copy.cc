@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "runtime/kernels/primitives/copy_rows.h"
-#include "runtime/kernels/primitives/cpu/pixel_planes.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/element_size.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/pixel_planes.h"
 
 namespace tessera {
 namespace {
@@ -299,7 +299,8 @@ void Transpose(const Dims& dims, const char* from, char* to, ThreadPool* pool) {
 }
 
 // If the innermost dimension is contiguous only in `to`, and another dimension is contiguous in
-// `from`, moves that dimension beside it. The pair is then a transpose.
+// `from`, moves that dimension beside it. The pair is then a transpose. An innermost dimension
+// along which one element is repeated is none: its rows are filled.
 bool FindTranspose(Dims* dims, int64_t width) {
   if (dims->size() < 2) return false;
   const Dim& inner = dims->back();
