@@ -91,6 +91,21 @@ TEST(TransposeTest, OnePlaneMayBeAllChannels) {
   }
 }
 
+// Elements of a column that are repeated along rows are no transpose.
+TEST(TransposeTest, RowsAreFilledWithOneElementEach) {
+  for (const int64_t rows : {5, 100}) {
+    for (const int64_t columns : {4, 37, 300}) {
+      const Tensor column = Numbered<int64_t>({rows, 1});
+      const Tensor times = Tensor::Vector<int64_t>({1, columns});
+      const Tensor tiled = RunOp("Tile", {column, times}).value();
+      ASSERT_EQ(tiled.shape(), Shape({rows, columns}));
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        ASSERT_EQ(tiled.data<int64_t>()[i], column.data<int64_t>()[i / columns]);
+      }
+    }
+  }
+}
+
 // Rows of a few bytes and of many, around which one dimension is short.
 TEST(TransposeTest, BlocksOfPixelsBecomeChannels) {
   for (const int64_t channels : {1, 3, 8, 40, 700}) {

@@ -304,7 +304,8 @@ void Transpose(const Dims& dims, const char* from, char* to, ThreadPool* pool) {
 bool FindTranspose(Dims* dims, int64_t width) {
   if (dims->size() < 2) return false;
   const Dim& inner = dims->back();
-  if (inner.to_stride != width || inner.from_stride == width || inner.size < 4) return false;
+  const bool is_filled = inner.from_stride == 0, is_copied = inner.from_stride == width;
+  if (inner.to_stride != width || is_copied || is_filled || inner.size < 4) return false;
   for (size_t i = 0; i + 1 < dims->size(); ++i) {
     if ((*dims)[i].from_stride == width && (*dims)[i].size >= 4) {
       const Dim across = (*dims)[i];
