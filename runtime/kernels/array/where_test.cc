@@ -1,4 +1,5 @@
 #include <cmath>
+#include <complex>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -29,6 +30,29 @@ TEST(WhereTest, FindsDenseAndSparseElements) {
           << percent << " percent, " << columns << " columns";
     }
   }
+}
+
+// Elements of all widths are looked at in blocks, of which the last one is not full.
+template <typename T>
+void ExpectFound() {
+  for (const int64_t size : {1, 63, 64, 65, 300}) {
+    Tensor x = Tensor::Zeros(DTypeOf<T>, {size}).value();
+    std::vector<int64_t> expected;
+    for (int64_t i = 0; i < size; i += i % 5 + 1) {
+      x.data<T>()[i] = T(1);
+      expected.push_back(i);
+    }
+    const Tensor found = RunOp("Where", {x}).value();
+    EXPECT_EQ(found.flat<int64_t>(), absl::MakeConstSpan(expected)) << size;
+  }
+}
+
+TEST(WhereTest, FindsElementsOfAllWidths) {
+  ExpectFound<bool>();
+  ExpectFound<int16_t>();
+  ExpectFound<float>();
+  ExpectFound<int64_t>();
+  ExpectFound<std::complex<double>>();
 }
 
 TEST(WhereTest, NaNIsNotZeroAndNegativeZeroIs) {
