@@ -16,15 +16,23 @@ namespace {
 // in the last bits.
 constexpr int64_t kMaxLanesLength = 1 << 15;
 
-const FourierLoops<float>& LoopsFor(float) {
-  static const auto& loops =
-      HasAvx512() ? avx512::kFourierLoopsOfFloat : avx2::kFourierLoopsOfFloat;
-  return loops;
-}
-const FourierLoops<double>& LoopsFor(double) {
-  static const auto& loops =
-      HasAvx512() ? avx512::kFourierLoopsOfDouble : avx2::kFourierLoopsOfDouble;
-  return loops;
+// The bytes that the two buffers of a block may take to stay in the first-level cache.
+constexpr int64_t kFirstLevelBytes = 1 << 15;
+
+const FourierLoops<float>& WideLoops(float) { return avx512::kFourierLoopsOfFloat; }
+const FourierLoops<double>& WideLoops(double) { return avx512::kFourierLoopsOfDouble; }
+const FourierLoops<float>& NarrowLoops(float) { return avx2::kFourierLoopsOfFloat; }
+const FourierLoops<double>& NarrowLoops(double) { return avx2::kFourierLoopsOfDouble; }
+
+// Returns the loops for buffers of so many complex numbers a line. Wide vectors hold twice as many
+// lines, whose buffers leave the first-level cache at half the length; then the passes wait for
+// the second-level one. The choice goes by the length alone, as the last bits may depend on it.
+template <typename T>
+const FourierLoops<T>& LoopsFor(int64_t buffer_length) {
+  const FourierLoops<T>& wide = WideLoops(T{});
+  const int64_t bytes = 4 * buffer_length * wide.lanes * static_cast<int64_t>(sizeof(T));
+  static const bool has_avx512 = HasAvx512();
+  return has_avx512 && bytes <= kFirstLevelBytes ? wide : NarrowLoops(T{});
 }
 
 // A plan in the form that PlanCache keeps.
@@ -49,7 +57,7 @@ class CpuFourierTransform : public FourierTransform {
                         PlanCache<SharedPlan<T>>* plans) {
     const std::shared_ptr<const FourierLinePlan<T>> plan =
         PlanFor(lines.length, lines.kind != FourierKind::kComplex, plans);
-    const FourierLoops<T>& loops = LoopsFor(T{});
+    const FourierLoops<T>& loops = LoopsFor<T>(plan->complex.buffer_length);
     const bool one_by_one = lines.length > kMaxLanesLength;
     const int64_t lanes = one_by_one ? 1 : loops.lanes;
     const int64_t blocks_of_run = (lines.adjacent + lanes - 1) / lanes;
