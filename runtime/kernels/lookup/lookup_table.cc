@@ -4,21 +4,25 @@
 #include <cstring>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/lookup/dense_table.h"
+#include "runtime/kernels/lookup/row_buckets.h"
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
 namespace {
 
-// How keys are compared: integers by value, strings by their bytes.
+// How keys are found and compared: each has a number, by which its row is looked up.
 struct IntegerKeys {
   using Stored = int64_t;
   using View = int64_t;
+  static constexpr bool kAreNumbers = true;
+  struct HashOfNumber {
+    uint64_t operator()(int64_t number) const { return absl::HashOf(number); }
+  };
+  static int64_t NumberOf(View key) { return key; }
   static View Get(const Tensor& keys, int64_t i) {
     return keys.dtype() == DType::kInt64 ? keys.data<int64_t>()[i] : keys.data<int32_t>()[i];
   }
@@ -33,6 +37,11 @@ struct IntegerKeys {
 struct StringKeys {
   using Stored = std::string;
   using View = absl::string_view;
+  static constexpr bool kAreNumbers = false;  // but have hashes, which strings may share
+  struct HashOfNumber {
+    uint64_t operator()(int64_t number) const { return static_cast<uint64_t>(number); }
+  };
+  static int64_t NumberOf(View key) { return static_cast<int64_t>(absl::HashOf(key)); }
   static View Get(const Tensor& keys, int64_t i) { return keys.data<std::string>()[i]; }
   static void Put(const Stored& key, int64_t i, Tensor* keys) {
     keys->data<std::string>()[i] = key;
@@ -42,122 +51,63 @@ struct StringKeys {
 // How many keys are looked up together.
 constexpr int64_t kSome = 32;
 
-// The rows of a table's keys. Keys are stored once, in `keys`, by row: the index holds rows and the
-// hashes of their keys.
+// The size of values that mostly stay in the second-level cache.
+constexpr size_t kCachedBytes = 1 << 18;
+
+// The rows of a table's keys, which are stored in `keys`, by row.
 template <typename Keys>
 class RowIndex {
  public:
   using View = typename Keys::View;
+  using Buckets = RowBuckets<typename Keys::HashOfNumber>;
   struct Probe {
     View key;
-    size_t hash;
+    int64_t number;
+    const typename Buckets::Bucket* home;
   };
-  static Probe ProbeFor(View key) { return {key, absl::HashOf(key)}; }
 
-  explicit RowIndex(const std::vector<typename Keys::Stored>* keys)
-      : keys_(keys), entries_(0, Hash{}, Equal{keys}) {}
+  explicit RowIndex(const std::vector<typename Keys::Stored>* keys) : keys_(keys) {}
 
   // Returns the probe after a prefetch of what tells whether the key is there.
   Probe Prefetch(View key) const {
-    const Probe probe = ProbeFor(key);
-    entries_.prefetch(probe);
-    return probe;
+    const int64_t number = Keys::NumberOf(key);
+    return {key, number, buckets_.Prefetch(number)};
   }
   // Returns -1 if there is no such key.
-  int64_t Find(const Probe& probe) const { return RowAt(entries_.find(probe)); }
-  // Sets rows[i] to Find(probes[i]) for up to kSome keys, in steps in which their cache misses
-  // overlap: entries are found by their hashes alone, and then compared. Whether a key is there is
+  int64_t Find(View key) const {
+    return buckets_.FindIf(Keys::NumberOf(key), [&](int64_t row) { return (*keys_)[row] == key; });
+  }
+  // Sets rows[i] to Find(probes[i].key) for up to kSome keys, in steps in which their cache misses
+  // overlap: keys are found by their numbers alone, and then compared. Whether a key is there is
   // hard to predict, so that the comparisons go through a list of those that were found.
   void FindSome(absl::Span<const Probe> probes, int64_t* rows) const {
-    size_t candidates[kSome], count = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
-      rows[i] = RowAt(entries_.find(AnyKey{probes[i].hash}));
-      if (rows[i] >= 0) __builtin_prefetch(&(*keys_)[rows[i]]);
-      candidates[count] = i;
-      count += rows[i] >= 0;
+      rows[i] = buckets_.Find(probes[i].number, probes[i].home);
     }
-    for (size_t n = 0; n < count; ++n) {
-      const size_t i = candidates[n];
-      if ((*keys_)[rows[i]] != probes[i].key) rows[i] = Find(probes[i]);
+    if constexpr (!Keys::kAreNumbers) {
+      size_t candidates[kSome], count = 0;
+      for (size_t i = 0; i < probes.size(); ++i) {
+        __builtin_prefetch(keys_->data() + std::max<int64_t>(rows[i], 0));
+        candidates[count] = i;
+        count += rows[i] >= 0;
+      }
+      for (size_t n = 0; n < count; ++n) {
+        const size_t i = candidates[n];
+        if ((*keys_)[rows[i]] != probes[i].key) rows[i] = Find(probes[i].key);
+      }
     }
   }
-  void Insert(View key, int64_t row) { entries_.insert({row, absl::HashOf(key)}); }
-  void Erase(View key) { entries_.erase(entries_.find(ProbeFor(key))); }
-  int64_t size() const { return static_cast<int64_t>(entries_.size()); }
-  std::vector<int64_t> SortedRows() const {
-    std::vector<int64_t> rows;
-    for (const Entry& entry : entries_) rows.push_back(entry.row);
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
+  void Reserve(int64_t count) { buckets_.Reserve(count); }
+  void Insert(View key, int64_t row) { buckets_.Insert(Keys::NumberOf(key), row); }
+  void Erase(View key, int64_t row) { buckets_.Erase(Keys::NumberOf(key), row); }
+  int64_t size() const { return buckets_.size(); }
+  std::vector<int64_t> SortedRows() const { return buckets_.SortedRows(); }
+
+  static constexpr int64_t kMaxRow = Buckets::kMaxRow;
 
  private:
-  struct Entry {
-    int64_t row;
-    size_t hash;
-  };
-  // Stands for all keys of a hash.
-  struct AnyKey {
-    size_t hash;
-  };
-  struct Hash {
-    using is_transparent = void;
-    template <typename T>
-    size_t operator()(const T& entry_or_key) const {
-      return entry_or_key.hash;
-    }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const std::vector<typename Keys::Stored>* keys;
-    bool operator()(const Entry& a, const Entry& b) const { return a.row == b.row; }
-    bool operator()(const Entry& a, const Probe& b) const {
-      return a.hash == b.hash && (*keys)[a.row] == b.key;
-    }
-    bool operator()(const Entry& a, const AnyKey& b) const { return a.hash == b.hash; }
-  };
-  using Entries = absl::flat_hash_set<Entry, Hash, Equal>;
-
-  int64_t RowAt(typename Entries::const_iterator it) const {
-    return it == entries_.end() ? -1 : it->row;
-  }
-
   const std::vector<typename Keys::Stored>* const keys_;
-  Entries entries_;
-};
-
-// Integers stand in the index itself, which saves a look-up a miss of the cache.
-template <>
-class RowIndex<IntegerKeys> {
- public:
-  using Probe = int64_t;
-  static Probe ProbeFor(int64_t key) { return key; }
-
-  explicit RowIndex(const std::vector<int64_t>*) {}
-
-  Probe Prefetch(int64_t key) const {
-    rows_.prefetch(key);
-    return key;
-  }
-  int64_t Find(int64_t key) const {
-    const auto it = rows_.find(key);
-    return it == rows_.end() ? -1 : it->second;
-  }
-  void FindSome(absl::Span<const int64_t> keys, int64_t* rows) const {
-    for (size_t i = 0; i < keys.size(); ++i) rows[i] = Find(keys[i]);
-  }
-  void Insert(int64_t key, int64_t row) { rows_.emplace(key, row); }
-  void Erase(int64_t key) { rows_.erase(key); }
-  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
-  std::vector<int64_t> SortedRows() const {
-    std::vector<int64_t> rows;
-    for (const auto& [key, row] : rows_) rows.push_back(row);
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
-
- private:
-  absl::flat_hash_map<int64_t, int64_t> rows_;
+  Buckets buckets_;
 };
 
 template <typename Keys>
@@ -187,17 +137,21 @@ class HashedTable : public LookupTable {
     }
     char* const to = found.mutable_raw();
     const auto find_all = [&](auto copy) {
-      // First the rows of some keys, then their values: without a branch between look-ups and
-      // copies, the misses of the cache overlap.
+      // First the rows of some keys, then their values, so that the misses of the cache overlap:
+      // the tables of a model seldom stay in the third-level cache, which other programs use too.
       typename RowIndex<Keys>::Probe probes[kSome];
       int64_t rows[kSome];
       const char* const values = contents_->values.raw();
+      const bool is_large = contents_->values.size_bytes() > kCachedBytes;
       for (int64_t first = 0; first < count; first += kSome) {
         const int64_t some = std::min(kSome, count - first);
         for (int64_t i = 0; i < some; ++i) {
           probes[i] = contents_->index.Prefetch(Keys::Get(keys, first + i));
         }
         contents_->index.FindSome(absl::MakeConstSpan(probes, some), rows);
+        for (int64_t i = 0; is_large && i < some; ++i) {
+          __builtin_prefetch(values + std::max<int64_t>(rows[i], 0) * value_bytes_);
+        }
         for (int64_t i = 0; i < some; ++i) {
           const char* const origins[] = {values, default_value.raw()};
           const bool is_missing = rows[i] < 0;
@@ -237,9 +191,9 @@ class HashedTable : public LookupTable {
     absl::MutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
       const typename Keys::View key = Keys::Get(keys, i);
-      const int64_t row = contents_->index.Find(RowIndex<Keys>::ProbeFor(key));
+      const int64_t row = contents_->index.Find(key);
       if (row < 0) continue;
-      contents_->index.Erase(key);
+      contents_->index.Erase(key, row);
       contents_->free.push_back(row);
       ZeroElements(options().value_dtype, contents_->values.mutable_raw() + row * value_bytes_,
                    value_size_);
@@ -251,11 +205,12 @@ class HashedTable : public LookupTable {
     RETURN_IF_ERROR(CheckValues(keys, values));
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
     auto fresh = std::make_unique<Contents>();
+    fresh->index.Reserve(count);
     for (int64_t i = 0; i < count; ++i) {
       const typename Keys::View key = Keys::Get(keys, i);
       const char* value = values.raw() + i * value_bytes_;
       if (options().write_once) {
-        const int64_t row = fresh->index.Find(RowIndex<Keys>::ProbeFor(key));
+        const int64_t row = fresh->index.Find(key);
         if (row >= 0 && !SameValue(value, *fresh, row)) {
           return absl::FailedPreconditionError(
               absl::StrCat("key ", ElementToString(keys, i), " has two different values"));
@@ -308,10 +263,13 @@ class HashedTable : public LookupTable {
                                                  ": it is filled once, by its initializer"));
   }
   absl::Status Put(typename Keys::View key, const char* value, Contents* contents) const {
-    int64_t row = contents->index.Find(RowIndex<Keys>::ProbeFor(key));
+    int64_t row = contents->index.Find(key);
     if (row < 0) {
       if (contents->free.empty()) {
         row = static_cast<int64_t>(contents->keys.size());
+        if (row > RowIndex<Keys>::kMaxRow) {
+          return absl::ResourceExhaustedError(absl::StrCat("the ", DebugString(), " is full"));
+        }
         if (row >= contents->values.num_elements() / std::max<int64_t>(value_size_, 1)) {
           RETURN_IF_ERROR(Grow(row, contents));
         }
@@ -352,7 +310,7 @@ class HashedTable : public LookupTable {
   bool SameContents(const Contents& a, const Contents& b) const {
     if (a.index.size() != b.index.size()) return false;
     for (const int64_t row : a.index.SortedRows()) {
-      const int64_t other = b.index.Find(RowIndex<Keys>::ProbeFor(a.keys[row]));
+      const int64_t other = b.index.Find(a.keys[row]);
       if (other < 0 || !SameValue(a.values.raw() + row * value_bytes_, b, other)) return false;
     }
     return true;
