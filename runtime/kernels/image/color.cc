@@ -6,6 +6,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/pixel_planes.h"
 
 namespace tessera {
 namespace {
@@ -120,25 +121,25 @@ class PixelKernel : public OpKernel {
   // Applies a function to pixels in C, in blocks with their channels apart.
   template <typename C, typename T, typename Apply>
   static void ForEach(const T* from, int64_t count, T* to, const Apply& apply) {
-    constexpr int64_t kBlock = 64;
-    C planes[3][kBlock] = {};
+    constexpr int64_t kBlock = 64, kPlaneBytes = kBlock * sizeof(T);
+    static const PixelLoop split = SplitPixelsLoop(3, sizeof(T));
+    static const PixelLoop join = JoinPixelsLoop(3, sizeof(T));
+    T planes[3][kBlock] = {};
     for (int64_t first = 0; first < count; first += kBlock) {
       const int64_t pixels = std::min(kBlock, count - first);
-      const T* const in = from + first * 3;
-      T* const out = to + first * 3;
-      for (int64_t i = 0; i < pixels; ++i) {
-        for (int c = 0; c < 3; ++c) planes[c][i] = static_cast<C>(in[i * 3 + c]);
-      }
+      split(pixels, reinterpret_cast<const char*>(from + first * 3),
+            reinterpret_cast<char*>(planes), kPlaneBytes);
 #pragma GCC ivdep
       for (int64_t i = 0; i < kBlock; ++i) {
-        const Pixel<C> pixel = apply(Pixel<C>{planes[0][i], planes[1][i], planes[2][i]});
-        planes[0][i] = pixel.c0;
-        planes[1][i] = pixel.c1;
-        planes[2][i] = pixel.c2;
+        const Pixel<C> pixel =
+            apply(Pixel<C>{static_cast<C>(planes[0][i]), static_cast<C>(planes[1][i]),
+                           static_cast<C>(planes[2][i])});
+        planes[0][i] = static_cast<T>(pixel.c0);
+        planes[1][i] = static_cast<T>(pixel.c1);
+        planes[2][i] = static_cast<T>(pixel.c2);
       }
-      for (int64_t i = 0; i < pixels; ++i) {
-        for (int c = 0; c < 3; ++c) out[i * 3 + c] = static_cast<T>(planes[c][i]);
-      }
+      join(pixels, reinterpret_cast<const char*>(planes), reinterpret_cast<char*>(to + first * 3),
+           kPlaneBytes);
     }
   }
 

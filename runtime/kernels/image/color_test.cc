@@ -43,5 +43,28 @@ TEST(ColorTest, RgbToHsvRoundsEachStep) {
                                 0.6201171875f}));
 }
 
+// Pixels are computed in blocks, of which the last one is not full.
+template <typename T>
+void ExpectPixelsByThemselves(absl::string_view op) {
+  std::vector<float> pixels;
+  for (int i = 0; i < 3 * 131; ++i) pixels.push_back(static_cast<float>(i * 7919 % 1000) * 1e-3f);
+  const std::vector<float> together = Converted<T>(op, pixels);
+  for (size_t first = 0; first < pixels.size(); first += 3) {
+    const auto of_pixel = [first](const std::vector<float>& all) {
+      return std::vector<float>(&all[first], &all[first] + 3);
+    };
+    EXPECT_EQ(Converted<T>(op, of_pixel(pixels)), of_pixel(together))
+        << op << " of pixel " << first / 3;
+  }
+}
+
+TEST(ColorTest, PixelsDoNotDependOnTheirNeighbours) {
+  for (const absl::string_view op : {"HSVToRGB", "RGBToHSV"}) {
+    ExpectPixelsByThemselves<float>(op);
+    ExpectPixelsByThemselves<double>(op);
+    ExpectPixelsByThemselves<Eigen::half>(op);
+  }
+}
+
 }  // namespace
 }  // namespace tessera

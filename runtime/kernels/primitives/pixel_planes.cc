@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/pixel_planes.h"
+#include "runtime/kernels/primitives/pixel_planes.h"
 
 #include <cstring>
 #include <utility>
