@@ -43,6 +43,9 @@ struct MachineSpeeds {
   double byte_products;
   // Cost, in nanoseconds, of adding a partial sum that another core computed.
   double shared_sum_nanoseconds;
+  // oneDNN's products with weights that change from run to run are faster in chunks of columns,
+  // where PlanColumnChunks() says so. False where that was not measured.
+  bool cuts_columns;
   // Bytes of a core's second-level cache, and how many of them the rows, the tiles or the weights
   // of a product may take.
   int64_t cache_bytes;

@@ -14,6 +14,9 @@ struct MatrixRun {
   // The row stride, in elements, of a transposed `a` if the product takes only some of its columns;
   // 0 if it takes all.
   int64_t a_row = 0;
+  // The row stride, in elements, of `b` and the output if the product takes only some of their
+  // columns; 0 if it takes all.
+  int64_t columns = 0;
 };
 
 // The products of a batch: `outer` runs, or a single product whose left-hand side is not

@@ -6,6 +6,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/plan_cache.h"
 
@@ -17,6 +18,11 @@ using dnnl::memory;
 memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
   const memory::dims strides{transposed ? 1 : columns, transposed ? rows : 1};
   return memory::desc({rows, columns}, memory::data_type::f32, strides);
+}
+
+// Returns the layout of a part of a matrix whose rows lie `step` elements apart.
+memory::desc PartLayout(int64_t rows, int64_t columns, int64_t step) {
+  return memory::desc({rows, columns}, memory::data_type::f32, memory::dims{step, 1});
 }
 
 memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, bool transposed) {
@@ -36,11 +42,13 @@ std::shared_ptr<const onednn::Product> MakeProduct(const MatMulShape& s, const M
   const memory::desc a =
       run.a_row > 0 ? memory::desc({s.m, s.k}, memory::data_type::f32, memory::dims{1, run.a_row})
                     : layout(run.a_stride, s.m, s.k, s.transpose_a);
-  const memory::desc plain_b = layout(run.b_stride, s.k, s.n, s.transpose_b);
+  const memory::desc plain_b = run.columns > 0 ? PartLayout(s.k, s.n, run.columns)
+                                               : layout(run.b_stride, s.k, s.n, s.transpose_b);
   const memory::desc b =
       packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
               : plain_b;
-  const memory::desc out = layout(1, s.m, s.n, false);
+  const memory::desc out =
+      run.columns > 0 ? PartLayout(s.m, s.n, run.columns) : layout(1, s.m, s.n, false);
   const auto make = [&](const dnnl::matmul::desc& desc) {
     return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
                                              plain_b);
@@ -57,7 +65,8 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulSh
   const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
-  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(run.a_row).Add(packs_b);
+  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(run.a_row).Add(run.columns);
+  key.Add(packs_b);
   return products->Get(onednn::AddTo(std::move(key), post_ops),
                        [&] { return MakeProduct(s, run, post_ops, packs_b); });
 }
@@ -100,20 +109,44 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
   OneDnnBatch result{.given = given, .batch = SplitBatch(given)};
   const MatMulShape& s = result.batch.shape;
   const MatrixRun& run = result.batch.run;
-  const int64_t length = result.length = result.by_rows() ? s.m : run.count;
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
-  const int64_t chunks = NumChunks(threads, length, nanoseconds);
-  result.nanoseconds = nanoseconds / chunks;
-  result.size = (length + chunks - 1) / chunks;
-  result.chunks = (length + result.size - 1) / result.size;
+  int64_t chunks = 1;
+  if (result.batch.is_single && !packs_b && !s.transpose_b) {
+    chunks = PlanColumnChunks(s.m, s.n, s.k,
+                              {.speeds = SpeedsForCpu(), .threads = std::max(threads, 1)});
+  }
+  if (chunks > 1) {
+    constexpr int64_t kWholeVectors = 32;  // columns
+    result.axis = ChunkAxis::kColumns;
+    result.length = s.n;
+    result.size = ((s.n + chunks - 1) / chunks + kWholeVectors - 1) / kWholeVectors * kWholeVectors;
+  } else {
+    result.axis = run.count == 1 ? ChunkAxis::kRows : ChunkAxis::kMatrices;
+    result.length = result.axis == ChunkAxis::kRows ? s.m : run.count;
+    chunks = NumChunks(threads, result.length, nanoseconds);
+    result.size = (result.length + chunks - 1) / chunks;
+  }
+  result.chunks = (result.length + result.size - 1) / result.size;
+  result.nanoseconds = nanoseconds / result.chunks;
   const auto product_of = [&](int64_t count) {
     MatMulShape chunk = s;
     MatrixRun chunk_run = run;
-    (result.by_rows() ? chunk.m : chunk_run.count) = count;
-    if (result.by_rows() && s.transpose_a && count != s.m) chunk_run.a_row = s.m;
+    switch (result.axis) {
+      case ChunkAxis::kMatrices:
+        chunk_run.count = count;
+        break;
+      case ChunkAxis::kRows:
+        chunk.m = count;
+        if (s.transpose_a && count != s.m) chunk_run.a_row = s.m;
+        break;
+      case ChunkAxis::kColumns:
+        chunk.n = count;
+        chunk_run.columns = s.n;
+        break;
+    }
     return ProductFor(chunk, chunk_run, post_ops, packs_b);
   };
-  const int64_t last = length - (result.chunks - 1) * result.size;
+  const int64_t last = result.length - (result.chunks - 1) * result.size;
   ASSIGN_OR_RETURN(result.last_product, product_of(last));
   result.product = result.last_product;
   if (last != result.size) {
@@ -132,22 +165,31 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
     const int64_t begin = chunk * split.size, first = i * (given.batch_size() / outer);
     const onednn::Product& product =
         chunk == split.chunks - 1 ? *split.last_product : *split.product;
-    auto [a_at, b_at] = MatrixOffsets(given, first);
+    const auto [a_at, b_at] = MatrixOffsets(given, first);
     const float* a_data = a + a_at * given.m * given.k;
+    const float* b_data = b.data<float>() + b_at * given.k * given.n;
+    const float* bias_data = bias;
     float* out_data = out + first * given.m * given.n;
-    if (split.by_rows()) {
-      a_data += s.transpose_a ? begin : begin * s.k;
-      out_data += begin * s.n;
-    } else {
-      a_data += begin * run.a_stride * s.m * s.k;
-      b_at += begin * run.b_stride;
-      out_data += begin * s.m * s.n;
+    switch (split.axis) {
+      case ChunkAxis::kMatrices:
+        a_data += begin * run.a_stride * s.m * s.k;
+        b_data += begin * run.b_stride * given.k * given.n;
+        out_data += begin * s.m * s.n;
+        break;
+      case ChunkAxis::kRows:
+        a_data += s.transpose_a ? begin : begin * s.k;
+        out_data += begin * s.n;
+        break;
+      case ChunkAxis::kColumns:
+        b_data += begin;
+        if (bias_data != nullptr) bias_data += begin;
+        out_data += begin;
+        break;
     }
     if (packed != nullptr) {
-      return onednn::RunProduct(ctx, product, a_data, b, packed, bias, out_data);
+      return onednn::RunProduct(ctx, product, a_data, b, packed, bias_data, out_data);
     }
-    return onednn::RunProduct(ctx, product, a_data, b.data<float>() + b_at * given.k * given.n,
-                              bias, out_data);
+    return onednn::RunProduct(ctx, product, a_data, b_data, bias_data, out_data);
   });
 }
 

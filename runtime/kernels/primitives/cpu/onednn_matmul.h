@@ -13,16 +13,18 @@
 
 namespace tessera {
 
-// A batch that is split into chunks for oneDNN: ranges of the matrices of each run, or ranges of
-// the rows if the run has a single matrix.
-struct OneDnnBatch {
-  bool by_rows() const { return batch.run.count == 1; }
+// What the chunks of a batch are ranges of: the matrices of each run, or the rows or columns of
+// each matrix.
+enum class ChunkAxis { kMatrices, kRows, kColumns };
 
+// A batch that is split into chunks for oneDNN.
+struct OneDnnBatch {
   MatMulShape given;
   MatMulBatch batch;
-  int64_t length = 0;      // rows or matrices in a run
+  ChunkAxis axis = ChunkAxis::kMatrices;
+  int64_t length = 0;      // matrices in a run, or rows or columns of a matrix
   int64_t chunks = 1;      // in a run
-  int64_t size = 0;        // rows or matrices in a chunk; the last one may be shorter
+  int64_t size = 0;        // length of a chunk; the last one may be shorter
   double nanoseconds = 0;  // for a chunk
   std::shared_ptr<const onednn::Product> product, last_product;
 };

@@ -1,7 +1,9 @@
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/micro_kernel.h"
@@ -136,6 +138,35 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   constexpr int64_t kMinColumns = 16;
   const bool is_skinny = p.is_single && p.m <= kMaxGemvRows && p.n >= kMinColumns;
   return is_skinny ? Algorithm::kGemv : Algorithm::kOneDnn;
+}
+
+// oneDNN has two implementations. One takes whole matrices alone, and copies weights whose rows lie
+// a power of two apart, since these would compete for the same few sets of the cache. The other,
+// which computes chunks of columns, reads the weights in place. With several threads, chunks of
+// columns read all weights once, where each chunk of rows reads them again.
+int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, const PlannerContext& context) {
+  constexpr int64_t kMinDepth = 128, kMinColumns = 128, kMinChunks = 4;
+  constexpr int64_t kBytes = sizeof(float);
+  const MachineSpeeds& speeds = context.speeds;
+  const int64_t most = n / kMinColumns;
+  // Every thread needs columns, and every chunk reads all rows, which must stay in the second-level
+  // cache.
+  if (!speeds.cuts_columns || most < std::max(2, context.threads) || k < kMinDepth ||
+      m * k * kBytes > speeds.cache_bytes / 2) {
+    return 1;
+  }
+  // Reading rows in place that lie a multiple of 4 KiB apart takes longer, too, and with more than
+  // a few rows longer than the copy.
+  constexpr int64_t kConflicting = 1024, kFewRows = 24;
+  const bool conflicts = n % kConflicting == 0;
+  const bool copies = n >= kConflicting / 2 && std::has_single_bit(static_cast<uint64_t>(n));
+  const bool is_large = n > kConflicting && n * k * kBytes > 3 * speeds.cache_bytes;
+  const double nanoseconds =
+      2.0 * static_cast<double>(m * n) * static_cast<double>(k) / speeds.fma_flops;
+  const int64_t chunks = NumChunks(context.threads, n, nanoseconds);
+  const bool shares_well = context.threads > 1 && chunks > 1 && n >= 2 * m && !conflicts;
+  if (!(copies && (!conflicts || m <= kFewRows)) && !is_large && !shares_well) return 1;
+  return std::min(most, std::max(kMinChunks, chunks));
 }
 
 Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& context) {

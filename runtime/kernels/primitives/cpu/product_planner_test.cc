@@ -168,6 +168,29 @@ TEST(ProductPlannerTest, GradientsOfWeightsUseTheTransposedAlgorithm) {
   EXPECT_EQ(plan("avx2", 128, 512, 1600), Algorithm::kOneDnn);
 }
 
+TEST(ProductPlannerTest, OneDnnComputesColumnsWhereThatIsFaster) {
+  const auto chunks = [](int64_t m, int64_t n, int64_t k, int threads = 1) {
+    return PlanColumnChunks(m, n, k, Planner("zen4", threads).context());
+  };
+  EXPECT_EQ(chunks(64, 512, 784), 4) << "rows of the weights lie 2 KiB apart";
+  EXPECT_EQ(chunks(64, 500, 784), 1);
+  EXPECT_EQ(chunks(16, 1024, 256), 4);
+  EXPECT_EQ(chunks(64, 1024, 256), 1) << "many rows pay for a copy of the weights";
+  EXPECT_EQ(chunks(64, 3072, 512), 4) << "the weights are larger than the cache";
+  EXPECT_EQ(chunks(64, 1536, 256), 1);
+  EXPECT_EQ(chunks(1600, 512, 256), 1) << "the rows do not stay in the cache";
+  EXPECT_EQ(chunks(64, 512, 64), 1) << "few terms";
+  EXPECT_EQ(chunks(64, 192, 784, 2), 1) << "few columns";
+  EXPECT_EQ(chunks(64, 512, 784, 8), 1) << "fewer chunks of columns than threads";
+  EXPECT_EQ(chunks(64, 640, 784, 2), 4) << "each thread reads its part of the weights alone";
+  EXPECT_EQ(chunks(6, 256, 128, 2), 1) << "too little for two threads";
+  EXPECT_EQ(chunks(320, 384, 256, 2), 1) << "the rows are the larger operand";
+  for (const char* const machine : kMachines) {
+    if (FindMachineSpeeds(machine)->cuts_columns) continue;
+    EXPECT_EQ(PlanColumnChunks(64, 512, 784, Planner(machine, 2).context()), 1) << machine;
+  }
+}
+
 TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
   for (const char* const machine : kMachines) {
     EXPECT_EQ(Planner(machine).VaryingMatMul(128, 768, 768), Algorithm::kOneDnn) << machine;
