@@ -3,7 +3,8 @@
 // differently.
 //
 // A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
-// gradient, the variable, and the slots.
+// gradient, the variable, and the slots. Those rules that compare no numbers but take roots, which
+// take long, may also be called with vectors V of T.
 #pragma once
 
 #include <cmath>
@@ -41,8 +42,8 @@ TESSERA_DEVICE_FUNCTION T Exp(T x) {
 }
 
 // Returns x / (sqrt(y) + epsilon). Types that round each step have an overload of their own.
-template <typename T>
-TESSERA_DEVICE_FUNCTION T OverRoot(T x, T y, T epsilon) {
+template <typename V, typename T>
+TESSERA_DEVICE_FUNCTION V OverRoot(V x, V y, T epsilon) {
   return x / (Sqrt(y) + epsilon);
 }
 
@@ -104,7 +105,8 @@ struct KerasMomentum {
 template <typename T, bool kUpdateSlots>
 struct Adagrad {
   TESSERA_DEVICE_FUNCTION explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
-  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
+  template <typename V>
+  TESSERA_DEVICE_FUNCTION void operator()(V g, V& var, V& accum) const {
     if constexpr (kUpdateSlots) accum += g * g;
     var -= OverRoot(lr * g, accum, epsilon);
   }
@@ -146,7 +148,8 @@ struct Adam {
         rest1(T(1) - s[1]),
         rest2(T(1) - s[2]),
         epsilon(s[3]) {}
-  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& v) const {
+  template <typename V>
+  TESSERA_DEVICE_FUNCTION void operator()(V g, V& var, V& m, V& v) const {
     m += (g - m) * rest1;
     v += (g * g - v) * rest2;
     if constexpr (kNesterov) {
@@ -190,7 +193,8 @@ template <typename T>
 struct RmsProp {
   TESSERA_DEVICE_FUNCTION explicit RmsProp(const T* s)
       : lr(s[0]), rest(T(1) - s[1]), momentum(s[2]), epsilon(s[3]) {}
-  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean_square, T& mom) const {
+  template <typename V>
+  TESSERA_DEVICE_FUNCTION void operator()(V g, V& var, V& mean_square, V& mom) const {
     mean_square += (g * g - mean_square) * rest;
     mom = mom * momentum + g * lr / Sqrt(mean_square + epsilon);
     var -= mom;
@@ -201,7 +205,8 @@ struct RmsProp {
 template <typename T>
 struct CenteredRmsProp {
   TESSERA_DEVICE_FUNCTION explicit CenteredRmsProp(const T* s) : base(s) {}
-  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean, T& mean_square, T& mom) const {
+  template <typename V>
+  TESSERA_DEVICE_FUNCTION void operator()(V g, V& var, V& mean, V& mean_square, V& mom) const {
     mean_square += (g * g - mean_square) * base.rest;
     mean += (g - mean) * base.rest;
     mom = mom * base.momentum + g * base.lr / Sqrt(mean_square - mean * mean + base.epsilon);

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "Eigen/Core"
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -59,6 +62,59 @@ TEST(OptimizerTest, UpdatesInPlaceOnlyWhatNobodyElseHolds) {
       Apply("ResourceApplyGradientDescent", {var.handle(), Tensor::Scalar(1.0f), Floats({1, 1})})
           .ok());
   EXPECT_EQ(var.variable->Read().raw(), place);
+}
+
+// Returns -1 / (sqrt(x) + epsilon) for each x, the step of an optimizer from 0.
+std::vector<float> StepsOver(const std::vector<float>& squares, float epsilon) {
+  const auto count = static_cast<int64_t>(squares.size());
+  Tensor accum = Tensor::Zeros(DType::kFloat, {count}).value(), ones = accum.DeepCopy().value();
+  std::copy(squares.begin(), squares.end(), accum.data<float>());
+  std::fill_n(ones.data<float>(), count, 1.0f);
+  Var var(Tensor::Zeros(DType::kFloat, {count}).value()), slot(accum);
+  EXPECT_TRUE(
+      Apply("ResourceApplyAdagradV2",
+            {var.handle(), slot.handle(), Tensor::Scalar(1.0f), Tensor::Scalar(epsilon), ones},
+            {{"update_slots", false}})
+          .ok());
+  const absl::Span<const float> steps = var.values();
+  return {steps.begin(), steps.end()};
+}
+
+TEST(OptimizerTest, RootsOfAllNumbersAreAccurateWhereverTheyLie) {
+  using Limits = std::numeric_limits<float>;
+  const float kinds[] = {0.0f,
+                         Limits::denorm_min(),
+                         Limits::min() / 3,
+                         Limits::min(),
+                         1e-20f,
+                         0.3f,
+                         2.0f,
+                         3.5f,
+                         1e10f,
+                         1e30f,
+                         Limits::max(),
+                         Limits::infinity(),
+                         -1.0f,
+                         Limits::quiet_NaN()};
+  // Vectors of one kind, vectors of several, and a last vector that is not full.
+  std::vector<float> squares;
+  for (const float x : kinds) squares.insert(squares.end(), 16, x);
+  for (int i = 0; i < 5; ++i) squares.insert(squares.end(), std::begin(kinds), std::end(kinds));
+  for (const float epsilon : {0.0f, 1e-7f}) {
+    const std::vector<float> steps = StepsOver(squares, epsilon);
+    for (size_t i = 0; i < squares.size(); ++i) {
+      const double expected = -1 / (std::sqrt(double{squares[i]}) + double{epsilon});
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(steps[i])) << squares[i];
+      } else if (std::isinf(expected)) {
+        EXPECT_EQ(steps[i], expected) << squares[i];
+      } else {
+        EXPECT_NEAR(steps[i], expected, 3e-7 * std::abs(expected)) << squares[i];
+      }
+      const float alone = StepsOver({squares[i]}, epsilon)[0];
+      EXPECT_TRUE(alone == steps[i] || std::isnan(alone)) << squares[i] << " at " << i;
+    }
+  }
 }
 
 TEST(OptimizerTest, SparseUpdateTouchesItsRowsInOrder) {

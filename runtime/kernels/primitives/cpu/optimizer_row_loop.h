@@ -1,18 +1,63 @@
 // The loop that all optimizers share.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
+#include "runtime/kernels/primitives/cpu/float_vector.h"
 #include "runtime/kernels/primitives/cpu/optimizer_loops.h"
 #include "runtime/kernels/primitives/optimizer_rules.h"
 
 namespace tessera::optimizers {
 inline namespace TESSERA_VECTOR_ABI {
 
+#ifdef __AVX512F__
+// True for a rule of float that computes with vectors as well, since it compares no numbers.
+template <typename Rule, typename... Slots>
+constexpr bool kTakesVectors =
+    (std::is_same_v<Slots, float> && ...) &&
+    std::is_invocable_v<const Rule&, FloatVector, std::conditional_t<true, FloatVector&, Slots>...>;
+
+// Applies `rule` to one vector of elements.
+template <typename Rule, typename... Slots>
+void UpdateVector(const Rule& rule, const float* gradient, Slots* const... state) {
+  [&](auto... value) {
+    rule(FloatVector::Load(gradient), value...);
+    (value.Store(state), ...);
+  }(FloatVector::Load(state)...);
+}
+
+// Does what UpdateElements() does. The last elements are a vector as well, so that the result of an
+// element does not depend on its position.
+template <typename Rule, typename... Slots>
+void UpdateVectors(Rule rule, int64_t count, const float* gradient, Slots* const... state) {
+  constexpr int64_t kLanes = FloatVector::kLanes;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) UpdateVector(rule, gradient + i, (state + i)...);
+  if (i == count) return;
+  const int64_t rest = count - i;
+  float gradients[kLanes] = {}, states[sizeof...(Slots)][kLanes] = {};
+  std::copy_n(gradient + i, rest, gradients);
+  [&]<size_t... slot>(std::index_sequence<slot...>) {
+    (std::copy_n(state + i, rest, states[slot]), ...);
+    UpdateVector(rule, gradients, states[slot]...);
+    (std::copy_n(states[slot], rest, state + i), ...);
+  }
+  (std::index_sequence_for<Slots...>());
+}
+#else
+template <typename Rule, typename... Slots>
+constexpr bool kTakesVectors = false;
+#endif
+
 // Applies `rule` to `count` elements. The arrays do not overlap.
 template <typename Rule, typename T, typename... Slots>
 void UpdateElements(const Rule& rule, int64_t count, const T* gradient, Slots* const... state) {
+  if constexpr (kTakesVectors<Rule, Slots...>) {
+    UpdateVectors(rule, count, gradient, state...);
+    return;
+  }
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
     [&](auto... value) __attribute__((always_inline)) {
