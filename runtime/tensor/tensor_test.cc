@@ -90,6 +90,38 @@ TEST(TensorTest, WeightsHaveTheirMemoryAtAnySize) {
             absl::StatusCode::kResourceExhausted);
 }
 
+// Blocks that share huge pages, blocks of several, and one beyond what is reserved at a time.
+TEST(TensorTest, WeightsKeepTheirValuesWhenTheirNeighboursAreFreed) {
+  constexpr int64_t kMegabyte = 1 << 20;
+  const auto is_all = [](const Tensor& t, uint8_t value) {
+    return std::count(t.data<uint8_t>(), t.data<uint8_t>() + t.num_elements(), value) ==
+           t.num_elements();
+  };
+  std::vector<Tensor> tensors;
+  for (int64_t size : {kMegabyte, kMegabyte / 16, 9 * kMegabyte / 4, 3 * kMegabyte + 5,
+                       kMegabyte / 2, 70 * kMegabyte, kMegabyte, 40 * kMegabyte}) {
+    Tensor t = Tensor::Allocate(DType::kUint8, {size}, WeightsAllocator()).value();
+    std::fill_n(t.data<uint8_t>(), size, static_cast<uint8_t>(tensors.size() + 1));
+    tensors.push_back(std::move(t));
+  }
+  for (size_t i = 0; i < tensors.size(); i += 2) tensors[i] = Tensor();
+  for (size_t i = 1; i < tensors.size(); i += 2) {
+    EXPECT_TRUE(is_all(tensors[i], static_cast<uint8_t>(i + 1))) << i;
+  }
+}
+
+// What the last part of a block leaves of its huge page is the next one's.
+TEST(TensorTest, WeightsLieSideBySide) {
+  constexpr int64_t kSize = 5 << 18, kCount = 200;  // more than is reserved at a time
+  std::vector<Tensor> tensors;
+  int64_t adjacent = 0;
+  for (int i = 0; i < kCount; ++i) {
+    tensors.push_back(Tensor::Allocate(DType::kUint8, {kSize}, WeightsAllocator()).value());
+    adjacent += i > 0 && tensors[i].raw() == tensors[i - 1].raw() + kSize;
+  }
+  EXPECT_GT(adjacent, kCount * 9 / 10);
+}
+
 TEST(TensorTest, EmptyTensorsHaveAPointer) {
   const Tensor t = *Tensor::Allocate(DType::kFloat, {3, 0});
   EXPECT_TRUE(t.has_value());
