@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/host_values.h"
 #include "runtime/kernels/primitives/numeric_type.h"
@@ -29,6 +30,20 @@ absl::Status DivideElements(DType dtype, char* elements, int64_t count, int32_t 
     for (int64_t i = 0; i < count; ++i) element[i] = static_cast<T>(element[i] / by);
     return absl::OkStatus();
   });
+}
+
+// The number of elements in a row of a tensor, which may have no rows.
+int64_t RowSize(const Shape& shape) { return Shape(shape.dims().subspan(1)).num_elements(); }
+
+// Returns whether the dimensions from `first` on agree with those of the shape, which may have
+// fewer.
+bool BeginsWith(absl::Span<const int64_t> dims, const PartialShape& shape, int first) {
+  if (!shape.known_rank()) return true;
+  if (shape.rank() > static_cast<int>(dims.size())) return false;
+  for (int i = first; i < shape.rank(); ++i) {
+    if (shape.dim(i) >= 0 && shape.dim(i) != dims[i]) return false;
+  }
+  return true;
 }
 
 absl::Status CheckDType(const GradientAccumulator& accumulator, const Tensor& gradient) {
@@ -138,37 +153,28 @@ absl::Status SparseAccumulator::Apply(int64_t local_step, const SparseGradient& 
 
 absl::Status SparseAccumulator::Check(const SparseGradient& gradient, bool has_known_shape) const {
   const Tensor &indices = gradient.indices, &values = gradient.values;
-  if (indices.rank() != 1 || values.rank() < 1 || indices.dim(0) != values.dim(0) ||
-      indices.dim(0) == 0) {
+  if (indices.rank() != 1 || values.rank() < 1 || indices.dim(0) != values.dim(0)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a sparse gradient must have as many indices as values, and some; they have "
-                     "the shapes ",
+        absl::StrCat("a sparse gradient must have as many indices as values; they have the shapes ",
                      indices.shape().ToString(), " and ", values.shape().ToString()));
   }
-  PartialShape rows = PartialShape(values.shape());
-  rows.set_dim(0, -1);
-  if (has_known_shape) {
-    const auto dims = gradient.shape.flat<int64_t>();
-    const PartialShape shape{absl::Span<const int64_t>(dims.data(), dims.size())};
-    if (!options_.shape.IsCompatibleWith(shape) || !rows.IsCompatibleWith(shape)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a gradient of shape ", shape.ToString(), " with rows ", values.shape().ToString(),
-          " was added to the ", DebugString(), " of shape ", options_.shape.ToString()));
-    }
+  // As in TensorFlow, the accumulator's shape may be the beginning of that of a gradient.
+  if (has_known_shape && !BeginsWith(gradient.shape.flat<int64_t>(), options_.shape, 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a gradient of shape [", absl::StrJoin(gradient.shape.flat<int64_t>(), ","),
+        "] was added to the ", DebugString(), " of shape ", options_.shape.ToString()));
   }
-  if (!options_.shape.IsCompatibleWith(rows)) {
+  if (!values_.has_value() && !BeginsWith(values.shape().dims(), options_.shape, 1)) {
     return absl::InvalidArgumentError(absl::StrCat("rows of shape ", values.shape().ToString(),
                                                    " were added to the ", DebugString(),
                                                    " of shape ", options_.shape.ToString()));
   }
-  if (values_.has_value()) {
-    PartialShape before = PartialShape(values_.shape());
-    before.set_dim(0, -1);
-    if (!before.IsCompatibleWith(rows)) {
-      return absl::InvalidArgumentError(absl::StrCat("rows of shape ", values.shape().ToString(),
-                                                     " were added to rows of shape ",
-                                                     values_.shape().ToString()));
-    }
+  if (values_.has_value() &&
+      (values.rank() != values_.rank() ||
+       values.shape().dims().subspan(1) != values_.shape().dims().subspan(1))) {
+    return absl::InvalidArgumentError(absl::StrCat("rows of shape ", values.shape().ToString(),
+                                                   " were added to rows of shape ",
+                                                   values_.shape().ToString()));
   }
   const int64_t limit =
       options_.shape.known_rank() && options_.shape.rank() > 0 ? options_.shape.dim(0) : -1;
@@ -201,7 +207,7 @@ absl::Status SparseAccumulator::Merge(const SparseGradient& gradient) {
   Shape shape = values_.shape();
   shape.SetDim(0, static_cast<int64_t>(rows.size()));
   ASSIGN_OR_RETURN(Tensor merged, Tensor::Allocate(options_.dtype, shape, options_.allocator));
-  const int64_t row_size = shape.num_elements() / shape.dim(0);
+  const int64_t row_size = RowSize(shape);
   const size_t bytes = row_size * DTypeSize(options_.dtype);
   std::vector<int64_t> indices;
   std::vector<int32_t> counts;
@@ -246,7 +252,7 @@ absl::Status SparseAccumulator::MakeResult(SparseGradient* result) {
   if (!result->values.CanWriteInPlace()) {
     ASSIGN_OR_RETURN(result->values, result->values.DeepCopy(options_.allocator));
   }
-  const int64_t row_size = rows.num_elements() / rows.dim(0);
+  const int64_t row_size = RowSize(rows);
   const size_t bytes = row_size * DTypeSize(options_.dtype);
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 1) continue;

@@ -69,5 +69,43 @@ TEST(SparseAccumulatorTest, RowThatDoesNotFitChangesNothing) {
   EXPECT_TRUE(accumulator->Apply(0, {Tensor::Vector<int64_t>({2}), row, shape}, true).ok());
 }
 
+TEST(SparseAccumulatorTest, GradientsWithoutRowsCount) {
+  auto accumulator = MakeRefCounted<SparseAccumulator>(Mean({3, 2}));
+  const SparseGradient none = {Tensor::Vector<int64_t>({}), Tensor::Of<float>({0, 2}, {}),
+                               Tensor::Vector<int64_t>({})};
+  SparseGradient mean;
+  ASSERT_TRUE(accumulator->Apply(0, none, false).ok());
+  ASSERT_TRUE(accumulator->Apply(0, none, false).ok());
+  EXPECT_EQ(accumulator->NumAccumulated(), 2);
+  accumulator->Take(2, nullptr, &mean, [](absl::Status status) { EXPECT_TRUE(status.ok()); });
+  EXPECT_EQ(mean.values.shape(), (Shape{0, 2}));
+  EXPECT_THAT(mean.shape.flat<int64_t>(), ElementsAre(3, 2));
+
+  ASSERT_TRUE(accumulator->Apply(1, none, false).ok());
+  ASSERT_TRUE(accumulator
+                  ->Apply(1,
+                          {Tensor::Vector<int64_t>({1}), Tensor::Of<float>({1, 2}, {4, 6}),
+                           Tensor::Vector<int64_t>({})},
+                          false)
+                  .ok());
+  accumulator->Take(2, nullptr, &mean, [](absl::Status status) { EXPECT_TRUE(status.ok()); });
+  EXPECT_THAT(mean.indices.flat<int64_t>(), ElementsAre(1));
+  EXPECT_THAT(mean.values.flat<float>(), ElementsAre(4, 6)) << "the mean of the rows that came";
+}
+
+TEST(SparseAccumulatorTest, GradientsMayHaveMoreDimensionsThanTheAccumulatorSays) {
+  auto accumulator = MakeRefCounted<SparseAccumulator>(Mean({3}));
+  const Tensor index = Tensor::Vector<int64_t>({1}), row = Tensor::Of<float>({1, 2}, {4, 6});
+  const Tensor two = Tensor::Vector<int64_t>({3, 2}), other = Tensor::Vector<int64_t>({4, 2});
+  EXPECT_EQ(accumulator->Apply(0, {index, row, other}, true).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(accumulator->Apply(0, {index, row, Tensor::Vector<int64_t>({})}, true).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(accumulator->Apply(0, {index, row, two}, true).ok());
+  EXPECT_EQ(accumulator->Apply(0, {index, Tensor::Vector<float>({1}), two}, false).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(accumulator->NumAccumulated(), 1);
+}
+
 }  // namespace
 }  // namespace tessera
