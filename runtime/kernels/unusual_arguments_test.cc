@@ -324,5 +324,29 @@ TEST(UnusualArgumentsTest, NumbersOfSegmentsAreScalars) {
   }
 }
 
+TEST(UnusualArgumentsTest, TablesAreInitializedWithSomeKeys) {
+  const AttrMap types = {{"key_dtype", DType::kInt64}, {"value_dtype", DType::kFloat}};
+  const Tensor table = RunOp("AnonymousHashTable", {}, types).value();
+  const Tensor no_keys = Tensor::Vector<int64_t>({}), one_key = Tensor::Vector<int64_t>({7});
+  EXPECT_EQ(CodeOf("InitializeTableV2", {table, no_keys, Floats({0})}), kInvalid);
+  EXPECT_EQ(CodeOf("InitializeTableV2", {table, one_key, Floats({1})}), kOk);
+}
+
+TEST(UnusualArgumentsTest, KeysAndValuesOfDenseTablesAreScalarsOrVectors) {
+  const auto make = [](const Shape& shape, const Shape& value_shape = {}) {
+    const AttrMap types = {{"value_dtype", DType::kFloat},
+                           {"value_shape", PartialShape(value_shape)}};
+    const Tensor empty = Tensor::Zeros(DType::kInt64, shape).value();
+    const std::vector<int64_t> ones(shape.num_elements(), 1);
+    return CodeOf("AnonymousMutableDenseHashTable",
+                  {empty, Tensor::Of(shape, absl::Span<const int64_t>(ones))}, types);
+  };
+  EXPECT_EQ(make({}), kOk);
+  EXPECT_EQ(make({2}), kOk);
+  EXPECT_EQ(make({1, 2}), kInvalid);
+  EXPECT_EQ(make({}, {2}), kOk);
+  EXPECT_EQ(make({}, {1, 2}), kInvalid);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -56,13 +56,14 @@ class DenseTable : public LookupTable {
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
     RETURN_IF_ERROR(CheckReserved(keys, count));
     ASSIGN_OR_RETURN(const Shape shape, ValuesShape(keys));
-    ASSIGN_OR_RETURN(const bool each, CheckDefault(default_value, count, shape));
+    // As in TensorFlow, the first default serves all keys, even if there is one for each.
+    RETURN_IF_ERROR(CheckDefault(default_value, shape));
     ASSIGN_OR_RETURN(Tensor found, Tensor::Allocate(options().value_dtype, shape, allocator));
     absl::ReaderMutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t bucket = Locate(buckets_, Key(keys, i)).holds;
-      const char* const value = bucket >= 0 ? buckets_.values.raw() + bucket * value_bytes_
-                                            : default_value.raw() + (each ? i : 0) * value_bytes_;
+      const char* const value =
+          bucket >= 0 ? buckets_.values.raw() + bucket * value_bytes_ : default_value.raw();
       CopyElements(options().value_dtype, value, found.mutable_raw() + i * value_bytes_,
                    value_size_);
     }
@@ -97,18 +98,16 @@ class DenseTable : public LookupTable {
   }
 
   absl::Status Import(const Tensor& keys, const Tensor& values) override {
-    const bool exported = IsExported(keys, options().key_dtype, options().key_shape) &&
-                          IsExported(values, options().value_dtype, options().value_shape) &&
-                          keys.dim(0) == values.dim(0);
-    if (!exported) RETURN_IF_ERROR(CheckValues(keys, values));
-    int64_t count = 0;
-    if (exported) {
-      count = keys.dim(0);
-    } else {
-      ASSIGN_OR_RETURN(count, CountKeys(keys));
+    if (!IsExported(keys, options().key_dtype, options().key_shape) ||
+        !IsExported(values, options().value_dtype, options().value_shape) ||
+        keys.dim(0) != values.dim(0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a ", DebugString(), " imports what an export gives, not keys of shape ",
+          keys.shape().ToString(), " and values of shape ", values.shape().ToString()));
     }
+    const int64_t count = keys.dim(0);
     Buckets fresh;
-    if (exported && IsNumberOfBuckets(count)) {
+    if (IsNumberOfBuckets(count)) {
       ASSIGN_OR_RETURN(fresh, CopyBuckets(keys, values));
     }
     // Keys that are not where they are looked for have to be inserted.

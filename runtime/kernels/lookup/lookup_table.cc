@@ -128,7 +128,10 @@ class HashedTable : public LookupTable {
                               Allocator* allocator) const override {
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
     ASSIGN_OR_RETURN(const Shape shape, ValuesShape(keys));
-    ASSIGN_OR_RETURN(const bool each, CheckDefault(default_value, count, shape));
+    RETURN_IF_ERROR(CheckDefault(default_value, shape));
+    // Whether there is a default for each key. As in TensorFlow, tables that are filled once give
+    // the first one for all.
+    const bool each = !options().write_once && !(default_value.shape() == options().value_shape);
     ASSIGN_OR_RETURN(Tensor found, Tensor::Allocate(options().value_dtype, shape, allocator));
     absl::ReaderMutexLock lock(&mu_);
     if (options().write_once && !filled_) {
@@ -366,21 +369,17 @@ absl::StatusOr<Shape> LookupTable::ValuesShape(const Tensor& keys) const {
   return Shape::Make(dims);
 }
 
-absl::StatusOr<bool> LookupTable::CheckDefault(const Tensor& default_value, int64_t count,
-                                               const Shape& shape) const {
+absl::Status LookupTable::CheckDefault(const Tensor& default_value, const Shape& shape) const {
   if (default_value.dtype() != options_.value_dtype) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a ", DebugString(), " cannot give a default value of ", DTypeName(default_value.dtype())));
   }
-  const bool each = !options_.write_once && count != 1 && default_value.shape() == shape;
-  const int64_t value_size = options_.value_shape.num_elements();
-  if (!each && (options_.write_once ? default_value.num_elements() < value_size
-                                    : default_value.num_elements() != value_size)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("default_value must have shape ", options_.value_shape.ToString(), " or ",
-                     shape.ToString(), ", has ", default_value.shape().ToString()));
+  if (default_value.shape() == options_.value_shape || default_value.shape() == shape) {
+    return absl::OkStatus();
   }
-  return each;
+  return absl::InvalidArgumentError(
+      absl::StrCat("default_value must have shape ", options_.value_shape.ToString(), " or ",
+                   shape.ToString(), ", has ", default_value.shape().ToString()));
 }
 
 absl::Status LookupTable::CheckValues(const Tensor& keys, const Tensor& values) const {

@@ -60,8 +60,8 @@ class LookupTable : public Resource {
   // Missing keys are fine. Errors as for Insert().
   virtual absl::Status Remove(const Tensor& keys) = 0;
   // Replaces all contents. A write-once table can be given what it holds already once more. A dense
-  // table also takes what TensorFlow exports of one: a matrix of keys and one of values, which have
-  // a row for each bucket, whatever the shapes of one key and one value.
+  // table takes what an export gives: a matrix of keys and one of values, which have a row for each
+  // bucket, whatever the shapes of one key and one value.
   // Errors: FAILED_PRECONDITION for other contents of a filled write-once table, or two values for
   // one of its keys; INVALID_ARGUMENT as above.
   virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
@@ -81,10 +81,9 @@ class LookupTable : public Resource {
   absl::Status CheckValues(const Tensor& keys, const Tensor& values) const;
   // Errors: INVALID_ARGUMENT if it overflows.
   absl::StatusOr<Shape> ValuesShape(const Tensor& keys) const;
-  // Whether `default_value` has a value for each of `count` keys, whose values have `shape`, rather
-  // than one for all. Errors: INVALID_ARGUMENT for other dtypes or shapes.
-  absl::StatusOr<bool> CheckDefault(const Tensor& default_value, int64_t count,
-                                    const Shape& shape) const;
+  // Errors: INVALID_ARGUMENT unless `default_value` has the shape of one value, or `shape`, that of
+  // the values for all keys.
+  absl::Status CheckDefault(const Tensor& default_value, const Shape& shape) const;
 
  private:
   const Options options_;

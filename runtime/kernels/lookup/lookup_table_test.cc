@@ -226,5 +226,38 @@ TEST(LookupTableTest, DenseTableRefusesBucketsThatDoNotFit) {
       absl::StatusCode::kInvalidArgument);
 }
 
+TEST(LookupTableTest, DenseTableTakesNothingButExports) {
+  auto table = LookupTable::Make(IntegerOptions()).value();
+  EXPECT_EQ(table->Import(Tensor::Vector<int64_t>({5, 6}), Tensor::Vector<float>({1, 2})).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// The default value of a look-up has the shape of one value or that of the result. Which tables
+// read it element by element is TensorFlow's choice.
+TEST(LookupTableTest, DefaultValuesHaveOneOfTwoShapes) {
+  LookupTable::Options hashed = IntegerOptions();
+  hashed.empty_key = hashed.deleted_key = std::nullopt;
+  LookupTable::Options filled_once = hashed;
+  filled_once.write_once = true;
+  const Tensor keys = Tensor::Vector<int64_t>({4, 5});
+  for (const auto& [options, last] :
+       {std::pair(hashed, -2.f), std::pair(filled_once, -1.f), std::pair(IntegerOptions(), -1.f)}) {
+    auto table = LookupTable::Make(options).value();
+    if (options.write_once) {
+      ASSERT_TRUE(table->Import(Tensor::Vector<int64_t>({1}), Tensor::Vector<float>({1})).ok());
+    }
+    const auto find = [&](const Tensor& default_value) {
+      return table->Find(keys, default_value, HeapAllocator());
+    };
+    EXPECT_EQ(find(Tensor::Vector<float>({-1, -2}))->flat<float>(),
+              absl::MakeConstSpan({-1.f, last}));
+    EXPECT_EQ(find(Tensor::Scalar(-1.f))->flat<float>(), absl::MakeConstSpan({-1.f, -1.f}));
+    for (const Tensor& other : {Tensor::Vector<float>({-1}), Tensor::Vector<float>({-1, -2, -3}),
+                                Tensor::Of<float>({2, 1}, {-1, -2})}) {
+      EXPECT_EQ(find(other).status().code(), absl::StatusCode::kInvalidArgument);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera

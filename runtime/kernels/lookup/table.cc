@@ -36,6 +36,11 @@ class TableKernel : public ResourceHandleKernel {
     if (ctx.num_inputs() > 0) {
       options.empty_key = ctx.input(0);
       options.key_shape = ctx.input(0).shape();
+      if (options.key_shape.rank() > 1 || options.value_shape.rank() > 1) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "keys and values of a dense table must be scalars or vectors, have shapes ",
+            options.key_shape.ToString(), " and ", options.value_shape.ToString()));
+      }
     }
     if (ctx.num_inputs() > 1) {
       options.deleted_key = ctx.input(1);
@@ -125,12 +130,15 @@ class TableImportKernel : public OpKernel {
                     build.op().name == "InitializeTableV2") {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto table, ResourceInput<LookupTable>(ctx, 0));
-    if (initialize_ && (ctx.input(1).rank() != 1 || !table->options().write_once)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "an initializer needs a vector of keys and a table that is filled once; keys have shape ",
-          ctx.input(1).shape().ToString(), ", the table is a ", table->DebugString()));
+    const Tensor& keys = ctx.input(1);
+    if (initialize_ &&
+        (keys.rank() != 1 || keys.num_elements() == 0 || !table->options().write_once)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("an initializer needs a vector of some keys and a table that is filled "
+                       "once; keys have shape ",
+                       keys.shape().ToString(), ", the table is a ", table->DebugString()));
     }
-    return table->Import(ctx.input(1), ctx.input(2));
+    return table->Import(keys, ctx.input(2));
   }
 
  private:
