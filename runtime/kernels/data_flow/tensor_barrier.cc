@@ -21,7 +21,7 @@ absl::Status TensorBarrier::Insert(int64_t component, const Tensor& keys, const 
                      DTypeName(options_.dtypes[component]), ", not ", DTypeName(values.dtype())));
   }
   Shape row = values.shape();
-  if (keys.rank() != 1 || values.rank() < 1 || keys.dim(0) != values.dim(0)) {
+  if (values.rank() < 1 || keys.num_elements() != values.dim(0)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "values of shape ", row.ToString(), " do not fit keys of shape ", keys.shape().ToString()));
   }
@@ -31,11 +31,16 @@ absl::Status TensorBarrier::Insert(int64_t component, const Tensor& keys, const 
         absl::StrCat("component ", component, " of the ", DebugString(), " has shape ",
                      options_.shapes[component].ToString(), ", not ", row.ToString()));
   }
+  if (row.num_elements() == 0 && keys.num_elements() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", DebugString(),
+                                                   " takes no values without elements, of shape ",
+                                                   values.shape().ToString()));
+  }
   return Change([&]() -> absl::Status {
     mu_.AssertHeld();
     bool any_new = false;
     absl::Status status;
-    for (int64_t i = 0; i < keys.dim(0) && status.ok(); ++i) {
+    for (int64_t i = 0; i < keys.num_elements() && status.ok(); ++i) {
       status = InsertOne(component, keys.flat<std::string>()[i], values.SubSlice(i), &any_new);
     }
     if (any_new) ++next_index_;

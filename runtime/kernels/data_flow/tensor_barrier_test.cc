@@ -79,5 +79,24 @@ TEST(TensorBarrierTest, CancelledTakeEnds) {
   EXPECT_EQ(f.status->code(), absl::StatusCode::kCancelled);
 }
 
+TEST(TensorBarrierTest, KeysHaveAnyShape) {
+  Fixture f;
+  const Tensor two = Tensor::Vector<int32_t>({1, 2}), one = Tensor::Vector<int32_t>({3});
+  EXPECT_TRUE(f.barrier->Insert(0, Tensor::Of<std::string>({1, 2}, {"a", "b"}), two).ok());
+  EXPECT_TRUE(f.barrier->Insert(1, Tensor::Scalar("a"), one).ok());
+  EXPECT_EQ(f.barrier->Insert(1, Tensor::Scalar("b"), two).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(TensorBarrierTest, ValuesWithoutElementsAreRefused) {
+  auto barrier = MakeRefCounted<TensorBarrier>(
+      TensorBarrier::Options{"b", {DType::kInt32}, {PartialShape({-1})}, HeapAllocator()});
+  const Tensor key = Tensor::Vector<std::string>({"a"}), none = Tensor::Vector<std::string>({});
+  EXPECT_EQ(barrier->Insert(0, key, Tensor::Of<int32_t>({1, 0}, {})).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(barrier->Insert(0, none, Tensor::Of<int32_t>({0, 2}, {})).ok());
+  EXPECT_TRUE(barrier->Insert(0, key, Tensor::Of<int32_t>({1, 1}, {7})).ok());
+}
+
 }  // namespace
 }  // namespace tessera
