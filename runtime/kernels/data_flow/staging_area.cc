@@ -110,7 +110,11 @@ void StagingMap::Put(int64_t num_components, std::vector<int64_t> indices, Part 
     }
     if (missing == 0) {
       RETURN_IF_ERROR(budget_.CheckSize(bytes));
-      if (!budget_.HasRoom(bytes) || complete_.contains(key)) return std::nullopt;
+      if (!budget_.HasRoom(bytes)) return std::nullopt;
+      if (complete_.contains(key)) {
+        incomplete_.erase(key);
+        return absl::OkStatus();
+      }
     }
     Element& element = incomplete_.try_emplace(key, num_components).first->second;
     for (size_t i = 0; i < indices.size(); ++i) {

@@ -73,8 +73,9 @@ class StagingMap : public BlockingResource {
       : BlockingResource({Order::kAny, Order::kAny}), budget_(limits) {}
 
   // Sets components `indices` of the element `key`, which has `num_components`; the element can be
-  // had once it has all. Waits for room then. Ends with INVALID_ARGUMENT if a component was set
-  // before, or another number of components is said.
+  // had once it has all. Waits for room then. An element whose key is there already is dropped, as
+  // in TensorFlow. Ends with INVALID_ARGUMENT if a component was set before, or another number of
+  // components is said.
   void Put(int64_t num_components, std::vector<int64_t> indices, Part part,
            CancellationManager* cancellation, Done done);
   // Takes components of the element `key`, which ends with its last component, or shares them.

@@ -76,5 +76,21 @@ TEST(StagingMapTest, ComponentComesOnceAndGoesOnce) {
   EXPECT_EQ(twice.status->code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(StagingMapTest, SecondElementOfAKeyIsDropped) {
+  auto map = MakeRefCounted<StagingMap>(StagingLimits{});
+  Ending first, second, half, rest, taken;
+  map->Put(2, {0, 1}, {1, {Tensor::Scalar(10.f), Tensor::Scalar(11.f)}}, nullptr, first.done());
+  map->Put(2, {0, 1}, {1, {Tensor::Scalar(20.f), Tensor::Scalar(21.f)}}, nullptr, second.done());
+  map->Put(2, {0}, Part(1, 30), nullptr, half.done());
+  map->Put(2, {1}, Part(1, 31), nullptr, rest.done());
+  EXPECT_TRUE(second.status.has_value() && second.status->ok());
+  EXPECT_TRUE(rest.status.has_value() && rest.status->ok());
+  EXPECT_EQ(map->NumIncomplete(), 0);
+  EXPECT_EQ(map->Size(), 1);
+  StagingMap::Part part;
+  map->Get(1, {0}, /*take=*/true, nullptr, &part, taken.done());
+  EXPECT_EQ(part.components[0].scalar<float>(), 10);
+}
+
 }  // namespace
 }  // namespace tessera
