@@ -348,5 +348,28 @@ TEST(UnusualArgumentsTest, KeysAndValuesOfDenseTablesAreScalarsOrVectors) {
   EXPECT_EQ(make({}, {1, 2}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, NoneOfUnknownlyManyElementsIsAnUnknownNumber) {
+  const auto dataset = [](absl::string_view op, std::vector<Tensor> inputs, PartialShape shape) {
+    return RunOp(op, std::move(inputs),
+                 {{"output_types", std::vector<DType>{DType::kInt64}},
+                  {"output_shapes", std::vector<PartialShape>{std::move(shape)}}})
+        .value();
+  };
+  const auto number = [](int64_t value) { return Tensor::Scalar<int64_t>(value); };
+  const auto count = [](const Tensor& taken) {
+    return RunOp("DatasetCardinality", {taken}).value().scalar<int64_t>();
+  };
+  const Tensor range = dataset("RangeDataset", {number(0), number(5), number(1)}, PartialShape({}));
+  const Tensor batch =
+      dataset("BatchDatasetV2", {range, number(2), Tensor::Scalar(false)}, PartialShape({-1}));
+  const Tensor single = dataset("UnbatchDataset", {batch}, PartialShape({}));
+  EXPECT_EQ(count(dataset("TakeDataset", {range, number(0)}, PartialShape({}))), 0);
+  EXPECT_EQ(count(dataset("TakeDataset", {single, number(0)}, PartialShape({}))), -2);
+  const Tensor none = dataset("TakeDataset", {range, number(0)}, PartialShape({}));
+  for (const char* op : {"IgnoreErrorsDataset", "UniqueDataset"}) {
+    EXPECT_EQ(count(dataset(op, {none}, PartialShape({}))), -2) << op;
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -62,11 +62,7 @@ REGISTER_DATASET("AssertCardinalityDataset", MakeAssertCardinality);
 class IgnoreErrorsDataset final : public UnaryDataset {
  public:
   IgnoreErrorsDataset(const DatasetPtr& input, bool log_warning)
-      : UnaryDataset(input, input->spec(),
-                     input->cardinality() == 0 || input->cardinality() == kInfinite
-                         ? input->cardinality()
-                         : kUnknown),
-        log_warning_(log_warning) {}
+      : UnaryDataset(input, input->spec(), kUnknown), log_warning_(log_warning) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   bool log_warning() const { return log_warning_; }
 

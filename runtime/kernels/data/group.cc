@@ -15,8 +15,7 @@ class GroupDataset final : public UnaryDataset {
  public:
   using Functions = F;
   GroupDataset(const DatasetPtr& input, ElementSpec spec, Functions functions)
-      : UnaryDataset(input, std::move(spec), input->cardinality() == 0 ? 0 : kUnknown),
-        functions_(std::move(functions)) {}
+      : UnaryDataset(input, std::move(spec), kUnknown), functions_(std::move(functions)) {}
   std::unique_ptr<Iterator> MakeIterator() const override {
     return std::make_unique<I>(Share<GroupDataset>());
   }

@@ -16,7 +16,7 @@ class InterleaveDataset final : public UnaryDataset {
     int64_t prefetched = 0;  // elements of each dataset that are made before their turn
   };
   InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle)
-      : UnaryDataset(input, std::move(spec), input->cardinality() == 0 ? 0 : kUnknown),
+      : UnaryDataset(input, std::move(spec), kUnknown),
         function_(std::move(function)),
         cycle_(cycle) {}
   std::unique_ptr<Iterator> MakeIterator() const override;

@@ -8,9 +8,8 @@ namespace tessera {
 namespace {
 
 int64_t CardinalityOfTake(int64_t n, int64_t count) {
-  if (count < 0 || n == 0) return n;
-  if (n == Dataset::kInfinite) return count;
-  return n == Dataset::kUnknown ? (count == 0 ? 0 : n) : std::min(n, count);
+  if (count < 0 || n == Dataset::kUnknown) return n;
+  return n == Dataset::kInfinite ? count : std::min(n, count);
 }
 
 // The first `count` elements; all of them if it is negative.

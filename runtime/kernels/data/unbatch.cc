@@ -37,8 +37,9 @@ ElementSpec SpecOfRows(const ElementSpec& batches) {
 
 int64_t NumRows(const Dataset& batches) {
   const int64_t n = batches.cardinality();
-  if (n == 0 || n == Dataset::kInfinite) return n;
+  if (n == Dataset::kInfinite) return n;
   const std::vector<PartialShape>& shapes = batches.spec().shapes;
+  // Not even no batches have a known number of rows if the rows of one are not known.
   if (n < 0 || shapes.empty() || !shapes[0].known_rank() || shapes[0].rank() == 0 ||
       shapes[0].dim(0) < 0) {
     return Dataset::kUnknown;
@@ -106,10 +107,7 @@ class RebatchDataset final : public UnaryDataset {
  public:
   RebatchDataset(const DatasetPtr& input, ElementSpec spec, std::vector<int64_t> sizes,
                  bool drop_remainder, Allocator* allocator)
-      : UnaryDataset(input, std::move(spec),
-                     input->cardinality() == 0 || input->cardinality() == kInfinite
-                         ? input->cardinality()
-                         : kUnknown),
+      : UnaryDataset(input, std::move(spec), kUnknown),
         sizes_(std::move(sizes)),
         drop_remainder_(drop_remainder),
         allocator_(allocator) {}

@@ -7,8 +7,7 @@ namespace {
 
 class UniqueDataset final : public UnaryDataset {
  public:
-  explicit UniqueDataset(const DatasetPtr& input)
-      : UnaryDataset(input, input->spec(), input->cardinality() == 0 ? 0 : kUnknown) {}
+  explicit UniqueDataset(const DatasetPtr& input) : UnaryDataset(input, input->spec(), kUnknown) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
 };
 
