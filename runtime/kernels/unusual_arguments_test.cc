@@ -371,5 +371,40 @@ TEST(UnusualArgumentsTest, NoneOfUnknownlyManyElementsIsAnUnknownNumber) {
   }
 }
 
+TEST(UnusualArgumentsTest, OnlyTheNewerConcatTakesListsWithMissingElements) {
+  const AttrMap type = {{"element_dtype", DType::kFloat}};
+  AttrMap typed = type;
+  typed["element_shape"] = PartialShape({2});
+  const Tensor dims = Tensor::Vector<int32_t>({2}), leading = Tensor::Vector<int64_t>({});
+  const Tensor list = RunOp("TensorListReserve", {dims, Tensor::Scalar<int32_t>(2)}, type).value();
+  EXPECT_EQ(CodeOf("TensorListConcat", {list}, typed), kInvalid);
+  EXPECT_EQ(CodeOf("TensorListConcatV2", {list, dims, leading}, type), kOk);
+  const Tensor full = RunOp("TensorListFromTensor", {Floats({3, 2}), dims}).value();
+  EXPECT_EQ(CodeOf("TensorListConcat", {full}, typed), kOk);
+}
+
+TEST(UnusualArgumentsTest, MissingElementsAreAsLongAsTheOthersToConcat) {
+  const AttrMap type = {{"element_dtype", DType::kFloat}};
+  const Tensor any = Tensor::Scalar<int32_t>(-1);
+  const auto push = [&](const Tensor& list, int64_t rows) {
+    return RunOp("TensorListPushBack", {list, Floats({rows, 2})}).value();
+  };
+  const auto lengths = [&](const Tensor& list, std::vector<int32_t> dims) {
+    const std::vector<Tensor> inputs = {list, Tensor::Vector(absl::Span<const int32_t>(dims)),
+                                        Tensor::Vector<int64_t>({})};
+    auto runner = KernelRunner::Create("TensorListConcatV2", inputs, type).value();
+    auto outputs = runner.Run(inputs);
+    std::vector<int64_t> lengths;
+    if (!outputs.ok()) return lengths;
+    for (const int64_t length : (*outputs)[1].flat<int64_t>()) lengths.push_back(length);
+    return lengths;
+  };
+  const Tensor list = RunOp("TensorListReserve", {any, Tensor::Scalar<int32_t>(2)}, type).value();
+  EXPECT_THAT(lengths(push(list, 4), {-1, 2}), ElementsAre(4, 4, 4));
+  EXPECT_THAT(lengths(push(push(list, 4), 3), {-1, 2}), ElementsAre()) << "4 or 3";
+  EXPECT_THAT(lengths(push(list, 4), {3, 2}), ElementsAre()) << "4 is not 3";
+  EXPECT_THAT(lengths(list, {3, 2}), ElementsAre(3, 3));
+}
+
 }  // namespace
 }  // namespace tessera

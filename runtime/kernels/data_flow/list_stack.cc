@@ -115,6 +115,7 @@ class ListConcatKernel : public OpKernel {
     }
     PartialShape row;  // an element's shape without its first dimension
     if (shape.known_rank()) row = PartialShape(shape.dims().subspan(1));
+    ASSIGN_OR_RETURN(const int64_t common_length, CommonLength(*list, shape));
     ASSIGN_OR_RETURN(Tensor* const lengths, ctx.AllocateOutput(1, Shape{list->size()}));
     int64_t total = 0;
     for (int64_t i = 0; i < list->size(); ++i) {
@@ -126,10 +127,13 @@ class ListConcatKernel : public OpKernel {
         }
         length = element.dim(0);
         ASSIGN_OR_RETURN(row, row.MergeWith(PartialShape(element.shape().dims().subspan(1))));
+      } else if (!v2_) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("element ", i, " has no value, which TensorListConcatV2 alone takes"));
       } else if (i < static_cast<int64_t>(leading.size())) {
         length = leading[i];
-      } else if (shape.known_rank() && shape.dim(0) >= 0) {
-        length = shape.dim(0);
+      } else if (common_length >= 0) {
+        length = common_length;
       } else {
         return absl::InvalidArgumentError(
             absl::StrCat("element ", i, " has no value, and leading_dims does not say its size"));
@@ -149,6 +153,25 @@ class ListConcatKernel : public OpKernel {
   }
 
  private:
+  // The length of all elements, which those without a value take: what the shape says of it, or
+  // what the elements with a value agree in. -1 if there is no such length. Errors:
+  // INVALID_ARGUMENT if an element has another length than the shape says.
+  static absl::StatusOr<int64_t> CommonLength(const TensorList& list, const PartialShape& shape) {
+    const int64_t said = shape.known_rank() ? shape.dim(0) : -1;
+    int64_t common = said;
+    for (const Tensor& element : list.elements) {
+      if (!element.has_value() || element.rank() < 1 || element.dim(0) == common) continue;
+      if (said >= 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("an element of shape ", element.shape().ToString(),
+                         " is not of the element_shape ", shape.ToString()));
+      }
+      if (common >= 0) return -1;
+      common = element.dim(0);
+    }
+    return common;
+  }
+
   absl::Status Join(KernelContext& ctx, const TensorList& list, const PartialShape& row,
                     int64_t total, const Tensor& lengths) const {
     IndexVector dims(row.dims().begin(), row.dims().end());
