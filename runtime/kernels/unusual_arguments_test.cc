@@ -348,6 +348,13 @@ TEST(UnusualArgumentsTest, KeysAndValuesOfDenseTablesAreScalarsOrVectors) {
   EXPECT_EQ(make({}, {1, 2}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, SparseRowsWithoutElementsGetTheLastNumbers) {
+  const std::vector<Tensor> inputs = {Tensor::Of<int64_t>({2, 2}, {1, 0, 3, 0}), Floats({2}),
+                                      Tensor::Vector<int64_t>({4, 1})};
+  const Tensor numbers = RunOp("AddManySparseToTensorsMap", inputs).value();
+  EXPECT_THAT(numbers.flat<int64_t>(), ElementsAre(2, 0, 3, 1));
+}
+
 TEST(UnusualArgumentsTest, NoneOfUnknownlyManyElementsIsAnUnknownNumber) {
   const auto dataset = [](absl::string_view op, std::vector<Tensor> inputs, PartialShape shape) {
     return RunOp(op, std::move(inputs),

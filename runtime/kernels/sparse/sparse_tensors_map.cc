@@ -87,7 +87,8 @@ class AddKernel : public OpKernel {
 };
 REGISTER_KERNEL("AddSparseToTensorsMap", kCpu, AddKernel);
 
-// Adds each row for itself. Output: a number for each.
+// Adds each row for itself. Output: a number for each. As in TensorFlow, rows without elements get
+// the last numbers.
 class AddManyKernel : public OpKernel {
  public:
   explicit AddManyKernel(const KernelBuild& build) : finder_(build) {}
@@ -97,8 +98,12 @@ class AddManyKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto map, finder_.Find(ctx));
     ASSIGN_OR_RETURN(Tensor* const numbers,
                      ctx.AllocateOutput(0, Shape{static_cast<int64_t>(rows.size())}));
-    int64_t* to = numbers->data<int64_t>();
-    for (SparseTensor& row : rows) *to++ = map->Add(std::move(row));
+    int64_t* const to = numbers->data<int64_t>();
+    for (const bool is_empty : {false, true}) {
+      for (size_t i = 0; i < rows.size(); ++i) {
+        if ((rows[i].count() == 0) == is_empty) to[i] = map->Add(rows[i]);
+      }
+    }
     return absl::OkStatus();
   }
 
