@@ -94,6 +94,18 @@ absl::Status UnknownAlgorithm(int64_t number) {
       absl::StrCat("random algorithm ", number, " is not supported: use Philox (1) or any (3)"));
 }
 
+absl::Status CheckKeyShapes(const Tensor& key, const Tensor& counter) {
+  if (!(key.shape() == Shape{1})) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'key' must have one element, has shape ", key.shape().ToString()));
+  }
+  if (!counter.shape().IsVector() || counter.dim(0) < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'counter' must be a vector of some elements, has shape ", counter.shape().ToString()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& algorithm) {
   if (!algorithm.shape().IsScalar()) {
     return absl::InvalidArgumentError(
@@ -101,11 +113,8 @@ absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& al
   }
   ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "alg"));
   if (!IsPhilox(number)) return UnknownAlgorithm(number);
-  if (!(key.shape() == Shape{1})) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'key' must have one element, has shape ", key.shape().ToString()));
-  }
-  if (!counter.shape().IsVector() || counter.dim(0) < 2) {
+  RETURN_IF_ERROR(CheckKeyShapes(key, counter));
+  if (counter.dim(0) < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'counter' must have at least two elements, has shape ", counter.shape().ToString()));
   }

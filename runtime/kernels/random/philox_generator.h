@@ -54,6 +54,10 @@ absl::Status CheckSeed(const Tensor& seed);
 // Errors: INVALID_ARGUMENT unless it has two elements.
 absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed);
 
+// Errors: INVALID_ARGUMENT unless the key has one element and the counter is a vector of some,
+// which TensorFlow asks of them even where nothing is drawn.
+absl::Status CheckKeyShapes(const Tensor& key, const Tensor& counter);
+
 // Reads `algorithm` alone. Errors: INVALID_ARGUMENT for wrong shapes or another algorithm than
 // Philox.
 absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& algorithm);

@@ -138,7 +138,9 @@ class StatelessRandomV2Kernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     // Which algorithm it is does not matter to an empty output.
     const bool is_scalar = ctx.input(3).shape().IsScalar();
-    if (out->num_elements() == 0 && is_scalar) return absl::OkStatus();
+    if (out->num_elements() == 0 && is_scalar) {
+      return CheckKeyShapes(ctx.input(1), ctx.input(2));
+    }
     ASSIGN_OR_RETURN(const PhiloxSource generator,
                      seed_.Generator(ctx.input(1), ctx.input(2), ctx.input(3)));
     return fill_(ctx, generator, /*bounds=*/4, out);

@@ -148,5 +148,23 @@ TEST(RandomTest, BadInputsAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(RandomTest, KeysOfNothingAreCheckedAndTheirAlgorithmIsNot) {
+  const AttrMap attrs = {{"dtype", DType::kFloat}};
+  const auto code = [&](const Tensor& key, const Tensor& counter) {
+    return RunOp("StatelessRandomUniformV2",
+                 {ShapeOf({0}), key, counter, Tensor::Scalar<int32_t>(7)}, attrs)
+        .status()
+        .code();
+  };
+  const Tensor key = Tensor::Vector<uint64_t>({1}), counter = Tensor::Vector<uint64_t>({1, 2});
+  EXPECT_EQ(code(key, counter), absl::StatusCode::kOk);
+  for (const Tensor& wrong : {Tensor::Vector<uint64_t>({}), counter, Tensor::Scalar<uint64_t>(1)}) {
+    EXPECT_EQ(code(wrong, counter), absl::StatusCode::kInvalidArgument);
+  }
+  for (const Tensor& wrong : {Tensor::Vector<uint64_t>({}), Tensor::Scalar<uint64_t>(1)}) {
+    EXPECT_EQ(code(key, wrong), absl::StatusCode::kInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace tessera
