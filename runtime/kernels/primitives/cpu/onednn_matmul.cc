@@ -71,6 +71,19 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulSh
                        [&] { return MakeProduct(s, run, post_ops, packs_b); });
 }
 
+// Computes a product of `rows` x `columns` without gaps, and copies it to `out`, whose rows lie
+// `step` floats apart. With gaps oneDNN takes another implementation, which is slow where the
+// right-hand side is transposed.
+absl::Status MultiplyApart(KernelContext& ctx, const onednn::Product& product, int64_t rows,
+                           int64_t columns, const float* a, const float* b, const float* bias,
+                           int64_t step, float* out) {
+  ASSIGN_OR_RETURN(Tensor apart, ctx.AllocateTemp(DType::kFloat, {rows, columns}));
+  const float* const from = apart.data<float>();
+  RETURN_IF_ERROR(onednn::RunProduct(ctx, product, a, b, bias, apart.data<float>()));
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * columns, columns, out + i * step);
+  return absl::OkStatus();
+}
+
 // Returns the layout of a matrix of bfloat16 whose rows, or columns if it is transposed, lie `step`
 // elements apart.
 memory::desc Bfloat16Layout(int64_t rows, int64_t columns, int64_t step, bool transposed) {
@@ -111,8 +124,9 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
   const MatrixRun& run = result.batch.run;
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
   int64_t chunks = 1;
-  if (result.batch.is_single && !packs_b && !s.transpose_b) {
-    chunks = PlanColumnChunks(s.m, s.n, s.k,
+  // Chunks of a transposed right-hand side lose what the output held before; see MultiplyOneDnn().
+  if (result.batch.is_single && !packs_b && !(s.transpose_b && post_ops.add)) {
+    chunks = PlanColumnChunks(s.m, s.n, s.k, s.transpose_b,
                               {.speeds = SpeedsForCpu(), .threads = std::max(threads, 1)});
   }
   if (chunks > 1) {
@@ -141,7 +155,7 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
         break;
       case ChunkAxis::kColumns:
         chunk.n = count;
-        chunk_run.columns = s.n;
+        if (!s.transpose_b) chunk_run.columns = s.n;
         break;
     }
     return ProductFor(chunk, chunk_run, post_ops, packs_b);
@@ -181,13 +195,17 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
         out_data += begin * s.n;
         break;
       case ChunkAxis::kColumns:
-        b_data += begin;
+        b_data += s.transpose_b ? begin * s.k : begin;
         if (bias_data != nullptr) bias_data += begin;
         out_data += begin;
         break;
     }
     if (packed != nullptr) {
       return onednn::RunProduct(ctx, product, a_data, b, packed, bias_data, out_data);
+    }
+    if (split.axis == ChunkAxis::kColumns && s.transpose_b) {
+      return MultiplyApart(ctx, product, s.m, std::min(split.size, s.n - begin), a_data, b_data,
+                           bias_data, s.n, out_data);
     }
     return onednn::RunProduct(ctx, product, a_data, b_data, bias_data, out_data);
   });

@@ -16,11 +16,11 @@ class OneDnnMatMulTest : public ::testing::Test {
   // The only entry that cuts products into columns.
   static void SetUpTestSuite() { setenv("TESSERA_CPU", "zen4", /*overwrite=*/1); }
 
-  // Multiplies with all post-ops on `threads` threads, and expects chunks along `axis`.
-  void ExpectProduct(int64_t m, int64_t n, int64_t k, bool transpose_b, int threads,
-                     ChunkAxis axis) {
+  // Multiplies with post-ops on `threads` threads, and expects chunks along `axis`.
+  void ExpectProduct(int64_t m, int64_t n, int64_t k, bool transpose_b, int threads, ChunkAxis axis,
+                     bool adds = true) {
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", " << threads);
-    const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
+    const PostOps post_ops{.bias = true, .add = adds, .activation = Activation::kRelu};
     const Tensor a = RandomTensor({m, k}, 1);
     const Tensor b = RandomTensor(transpose_b ? Shape{n, k} : Shape{k, n}, 2);
     const Tensor bias = RandomTensor({n}, 3), before = RandomTensor({m, n}, 4);
@@ -54,6 +54,8 @@ TEST_F(OneDnnMatMulTest, AnyChunksGiveTheProduct) {
     ExpectProduct(64, 512, 784, /*transpose_b=*/true, threads, ChunkAxis::kRows);
     ExpectProduct(500, 64, 130, /*transpose_b=*/false, threads, ChunkAxis::kRows);
   }
+  ExpectProduct(64, 512, 784, /*transpose_b=*/true, 3, ChunkAxis::kColumns, /*adds=*/false);
+  ExpectProduct(64, 1000, 400, /*transpose_b=*/true, 3, ChunkAxis::kColumns, /*adds=*/false);
   // The last chunk is shorter, and ends with half a vector.
   ExpectProduct(64, 1000, 400, /*transpose_b=*/false, 3, ChunkAxis::kColumns);
 }

@@ -143,8 +143,10 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
 // oneDNN has two implementations. One takes whole matrices alone, and copies weights whose rows lie
 // a power of two apart, since these would compete for the same few sets of the cache. The other,
 // which computes chunks of columns, reads the weights in place. With several threads, chunks of
-// columns read all weights once, where each chunk of rows reads them again.
-int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, const PlannerContext& context) {
+// columns read all weights once, where each chunk of rows reads them again. Weights that are stored
+// transposed are always copied.
+int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, bool transpose_b,
+                         const PlannerContext& context) {
   constexpr int64_t kMinDepth = 128, kMinColumns = 128, kMinChunks = 4;
   constexpr int64_t kBytes = sizeof(float);
   const MachineSpeeds& speeds = context.speeds;
@@ -164,8 +166,11 @@ int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, const PlannerContext& 
   const double nanoseconds =
       2.0 * static_cast<double>(m * n) * static_cast<double>(k) / speeds.fma_flops;
   const int64_t chunks = NumChunks(context.threads, n, nanoseconds);
-  const bool shares_well = context.threads > 1 && chunks > 1 && n >= 2 * m && !conflicts;
-  if (!(copies && (!conflicts || m <= kFewRows)) && !is_large && !shares_well) return 1;
+  const bool shares = context.threads > 1 && chunks > 1 && n >= 2 * m;
+  if (transpose_b) return shares ? std::min(most, chunks) : 1;
+  if (!(copies && (!conflicts || m <= kFewRows)) && !is_large && !(shares && !conflicts)) {
+    return 1;
+  }
   return std::min(most, std::max(kMinChunks, chunks));
 }
 

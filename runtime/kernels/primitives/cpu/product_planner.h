@@ -64,8 +64,10 @@ ProductAlgorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use,
                                    const PlannerContext& context);
 
 // Returns the number of chunks of columns in which oneDNN computes the product of an m x k and a
-// k x n matrix, neither of which is packed or stored transposed; 1 if it is not cut into columns.
-int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, const PlannerContext& context);
+// k x n matrix, or an n x k matrix if `transpose_b`, neither of which is packed; 1 if the product
+// is not cut into columns.
+int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, bool transpose_b,
+                         const PlannerContext& context);
 
 struct ConvolutionProblem {
   DType dtype = DType::kFloat;

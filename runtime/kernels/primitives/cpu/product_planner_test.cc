@@ -170,7 +170,7 @@ TEST(ProductPlannerTest, GradientsOfWeightsUseTheTransposedAlgorithm) {
 
 TEST(ProductPlannerTest, OneDnnComputesColumnsWhereThatIsFaster) {
   const auto chunks = [](int64_t m, int64_t n, int64_t k, int threads = 1) {
-    return PlanColumnChunks(m, n, k, Planner("zen4", threads).context());
+    return PlanColumnChunks(m, n, k, /*transpose_b=*/false, Planner("zen4", threads).context());
   };
   EXPECT_EQ(chunks(64, 512, 784), 4) << "rows of the weights lie 2 KiB apart";
   EXPECT_EQ(chunks(64, 500, 784), 1);
@@ -187,8 +187,21 @@ TEST(ProductPlannerTest, OneDnnComputesColumnsWhereThatIsFaster) {
   EXPECT_EQ(chunks(320, 384, 256, 2), 1) << "the rows are the larger operand";
   for (const char* const machine : kMachines) {
     if (FindMachineSpeeds(machine)->cuts_columns) continue;
-    EXPECT_EQ(PlanColumnChunks(64, 512, 784, Planner(machine, 2).context()), 1) << machine;
+    for (const bool transpose_b : {false, true}) {
+      EXPECT_EQ(PlanColumnChunks(64, 512, 784, transpose_b, Planner(machine, 2).context()), 1)
+          << machine;
+    }
   }
+}
+
+TEST(ProductPlannerTest, ThreadsShareTheCopyOfTransposedWeights) {
+  const auto chunks = [](int64_t m, int64_t n, int64_t k, int threads) {
+    return PlanColumnChunks(m, n, k, /*transpose_b=*/true, Planner("zen4", threads).context());
+  };
+  EXPECT_EQ(chunks(64, 512, 512, 1), 1);
+  EXPECT_EQ(chunks(64, 512, 512, 2), 2);
+  EXPECT_EQ(chunks(64, 1024, 512, 2), 4);
+  EXPECT_EQ(chunks(320, 384, 256, 2), 1) << "the rows are the larger operand";
 }
 
 TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
