@@ -23,6 +23,11 @@ absl::StatusOr<std::vector<float>> ReadSteps(const KernelContext& ctx, MoreRange
     return absl::InvalidArgumentError(
         absl::StrCat("input must be 4-dimensional, has shape ", x.shape().ToString()));
   }
+  if (ctx.input(1).rank() != 1 || ctx.input(2).rank() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the minima and maxima of channels must be vectors, have shapes ",
+                     ctx.input(1).shape().ToString(), " and ", ctx.input(2).shape().ToString()));
+  }
   const int64_t channels = x.num_elements() == 0 ? 0 : x.dim(3);
   const int64_t minima = ctx.input(1).num_elements(), maxima = ctx.input(2).num_elements();
   if (minima != maxima) {
