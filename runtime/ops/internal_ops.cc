@@ -186,8 +186,8 @@ REGISTER_OP("_LstmTraining")
     .Attr("T: {float}").Attr("num_limits: int >= 1").Attr("gates: list(int)")
     .Attr("forget_bias: float = 0.0");
 REGISTER_OP("_LstmGradient")
-    .Input("x: T").Input("recurrent: T").Input("h: T").Input("c: T").Input("activated: T")
-    .Input("cs: T").Input("tanh_cs: T").Input("hs: T").Input("d_last_h: T").Input("d_last_c: T")
+    .Input("recurrent: T").Input("h: T").Input("c: T").Input("activated: T").Input("cs: T")
+    .Input("tanh_cs: T").Input("hs: T").Input("d_last_h: T").Input("d_last_c: T")
     .Output("d_x: T").Output("d_recurrent: T").Output("d_h: T").Output("d_c: T")
     .Attr("T: {float}").Attr("gates: list(int)");
 

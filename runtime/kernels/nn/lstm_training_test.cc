@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -64,16 +66,22 @@ struct Lstm {
     static const auto* const attrs = new AttrMap{{"gates", std::vector<int64_t>{0, 1, 2, 3}}};
     return *attrs;
   }
-  std::vector<Tensor> Forward() const {
-    std::vector<Tensor> inputs = {x, recurrent, h, c, Tensor::Scalar<int32_t>(kSteps)};
-    return KernelRunner::Create("_LstmTraining", inputs, Gates()).value().Run(inputs).value();
+  // Runs a kernel, which may work in place of the inputs that nobody else holds.
+  static std::vector<Tensor> Run(absl::string_view op, std::vector<Tensor> inputs) {
+    return KernelRunner::Create(op, inputs, Gates()).value().Run(std::move(inputs)).value();
+  }
+  std::vector<Tensor> Forward(int32_t steps = kSteps) const { return Forward(x, steps); }
+  std::vector<Tensor> Forward(Tensor sequence, int32_t steps) const {
+    std::vector<Tensor> inputs = {Tensor(), recurrent, h, c, Tensor::Scalar(steps)};
+    inputs[0] = std::move(sequence);  // a braced list would hold another share
+    return Run("_LstmTraining", std::move(inputs));
   }
   // The gradients of x, the weights, and the initial states.
-  std::vector<Tensor> Backward(const std::vector<Tensor>& forward) const {
-    std::vector<Tensor> inputs = {x, recurrent, h, c};
-    inputs.insert(inputs.end(), forward.begin(), forward.begin() + 4);
+  std::vector<Tensor> Backward(std::vector<Tensor> forward) const {
+    std::vector<Tensor> inputs = {recurrent, h, c};
+    std::move(forward.begin(), forward.begin() + 4, std::back_inserter(inputs));
     inputs.insert(inputs.end(), {d_h, d_c});
-    return KernelRunner::Create("_LstmGradient", inputs, Gates()).value().Run(inputs).value();
+    return Run("_LstmGradient", std::move(inputs));
   }
 };
 
@@ -100,6 +108,34 @@ TEST(LstmTrainingTest, RowsOfALargeBatchAreThoseOfSmallOnes) {
     }
   }
   ExpectNear(gradients[1], d_recurrent);
+}
+
+TEST(LstmTrainingTest, WorksInPlaceWithTheSameBits) {
+  for (const int32_t steps : {int32_t{kSteps}, int32_t{kSteps - 3}}) {
+    const Lstm lstm;
+    const std::vector<Tensor> outputs = lstm.Forward(steps);
+    const std::vector<Tensor> gradients = lstm.Backward(outputs);
+    EXPECT_NE(outputs[0].raw(), lstm.x.raw());
+    EXPECT_NE(gradients[0].raw(), outputs[0].raw());
+
+    Tensor x = lstm.x.DeepCopy().value();
+    const char* const place = x.raw();
+    std::vector<Tensor> in_place = lstm.Forward(std::move(x), steps);
+    EXPECT_EQ(in_place[0].raw(), place);
+    EXPECT_TRUE(std::ranges::equal(in_place[0].Slice(0, steps).flat<float>(),
+                                   outputs[0].Slice(0, steps).flat<float>()));
+    for (size_t i = 1; i < outputs.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(in_place[i].flat<float>(), outputs[i].flat<float>())) << i;
+    }
+    const std::vector<Tensor> gradients_in_place = lstm.Backward(std::move(in_place));
+    EXPECT_EQ(gradients_in_place[0].raw(), place);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      EXPECT_TRUE(
+          std::ranges::equal(gradients_in_place[i].flat<float>(), gradients[i].flat<float>()))
+          << i;
+    }
+    for (const float d : gradients[0].Slice(steps, kSteps).flat<float>()) EXPECT_EQ(d, 0);
+  }
 }
 
 TEST(LstmTrainingTest, OutputsOfZeroBeforeTheFirstStepMakeNoDifference) {

@@ -132,8 +132,11 @@ class ForwardPass final : public LstmForwardPass {
     const float *h = o.h0 + at, *c = o.c0 + at;
     for (int64_t t = 0; t < o.steps; ++t) {
       const LstmGates<float> gates = Advance(o.gates, t * o.gates_step + first * o.gates.stride);
-      const Floats used_next[] = {{o.inputs.At(t) + wide_at, 4 * size},
-                                  WholeRows(gates, units_, count),
+      const Floats inputs_next = {o.inputs.At(t) + wide_at, 4 * size};
+      Floats gates_next = WholeRows(gates, units_, count);
+      if (gates_next.data() == inputs_next.data()) gates_next = {};
+      const Floats used_next[] = {inputs_next,
+                                  gates_next,
                                   {o.tanh_c.At(t) + at, size},
                                   {o.h.At(t) + at, size},
                                   {o.c.At(t) + at, size}};
@@ -212,8 +215,11 @@ class BackwardPass final : public LstmBackwardPass {
         panels_.Multiply(d_sums, count, scratch, {}, d_h);
         break;
       }
-      const Floats used_next[] = {WholeRows(Advance(gates, -o.gates_step), units_, count),
-                                  {o.d_sums.At(t - 1) + wide_at, 4 * size},
+      const Floats gates_next = WholeRows(Advance(gates, -o.gates_step), units_, count);
+      Floats d_sums_next = {o.d_sums.At(t - 1) + wide_at, 4 * size};
+      if (d_sums_next.data() == gates_next.data()) d_sums_next = {};
+      const Floats used_next[] = {gates_next,
+                                  d_sums_next,
                                   {o.tanh_c.At(t - 1) + at, size},
                                   {(t == 1 ? o.c0 : o.c.At(t - 2)) + at, size}};
       panels_.Multiply(d_sums, count, scratch, used_next, d_h);
