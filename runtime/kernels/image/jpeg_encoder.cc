@@ -2,6 +2,7 @@
 
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h wants FILE
 #include <cstdlib>
@@ -55,9 +56,13 @@ class JpegWriter {
                         static_cast<unsigned>(xmp.size()));
     }
     while (info_.next_scanline < info_.image_height) {
-      // The library does not write to the row.
-      JSAMPROW row = const_cast<JSAMPROW>(pixels + info_.next_scanline * width * channels);
-      jpeg_write_scanlines(&info_, &row, 1);
+      JSAMPROW rows[kRows];
+      const JDIMENSION count = std::min(kRows, info_.image_height - info_.next_scanline);
+      for (JDIMENSION i = 0; i < count; ++i) {
+        // The library does not write to the row.
+        rows[i] = const_cast<JSAMPROW>(pixels + (info_.next_scanline + i) * width * channels);
+      }
+      jpeg_write_scanlines(&info_, rows, count);
     }
     jpeg_finish_compress(&info_);
     return true;
@@ -66,6 +71,9 @@ class JpegWriter {
   std::string file() const { return std::string(reinterpret_cast<const char*>(bytes_), size_); }
 
  private:
+  // The rows that a call passes: those of a row of blocks, as colours have half the height.
+  static constexpr JDIMENSION kRows = 16;
+
   struct ErrorManager {
     jpeg_error_mgr base;  // first: libjpeg knows the whole by its address
     std::jmp_buf leave;
