@@ -111,6 +111,64 @@ def test_signals_write_a_checkpoint_and_exit_0(job, number):
     assert checkpoint_steps(job.parent / "run")[-1] == rest[-1]["step"]
 
 
+def write_slow_job(folder):
+    """A job whose batches take far longer than its steps; its losses tell the batches apart."""
+    graph = tf.Graph()
+    with graph.as_default():
+        image = tf.compat.v1.placeholder(tf.float32, [None, 8, 8, 3], name="image")
+        scale = tf.compat.v1.get_variable("scale", initializer=np.float32(1))
+        tf.reduce_mean(image * scale, name="loss_of_image")
+        tf.compat.v1.train.export_meta_graph(str(folder / "slow.meta"))
+    with tf.io.TFRecordWriter(str(folder / "slow.tfrecord")) as writer:
+        for value in range(10):
+            image = tf.io.encode_png(tf.fill([700, 700, 3], tf.cast(20 * value, tf.uint8)))
+            writer.write(tf.train.Example(features=tf.train.Features(feature={
+                "image": tf.train.Feature(bytes_list=tf.train.BytesList(value=[image.numpy()])),
+            })).SerializeToString())
+    job = folder / "slow.yaml"
+    job.write_text("""
+graph:
+  meta_graph: slow.meta
+  loss: {type: graph, output: "loss_of_image:0"}
+  optimizer: {type: sgd, learning_rate: 1.0e-30}
+data:
+  train:
+    files: [slow.tfrecord]
+    fields: [{name: image, decode: png, shape: [-1, -1, 3], resize: [8, 8]}]
+    shuffle: 5
+    prefetch: 0
+batch: 3
+steps: 12
+seed: 1
+hooks: {logging: {every_steps: 1}}
+""", encoding="utf-8")
+    return job
+
+
+def test_a_stop_that_interrupts_the_wait_for_a_batch_leaves_the_curve(tmp_path):
+    job = write_slow_job(tmp_path)
+    whole = losses(train(job, folder="whole"))
+    assert len(set(whole.values())) > 4
+    seen, interrupted = {}, 0
+    while len(seen) < len(whole):
+        process = subprocess.Popen(command(job), stdout=subprocess.PIPE, text=True,
+                                   env=environment())
+        lines = []
+        for line in process.stdout:
+            lines.append(json.loads(line))
+            if lines[-1]["event"] == "step":
+                process.send_signal(signal.SIGTERM)  # the next batch is being read
+                lines += [json.loads(rest) for rest in process.stdout]
+        assert process.wait(train_jobs.SECONDS) == 0
+        assert not any("data_begin_anew" in each for each in lines)
+        seen |= {each["step"]: each["loss"] for each in lines if each["event"] == "step"}
+        saved = tf.train.load_checkpoint(
+            tf.train.latest_checkpoint(str(tmp_path / "run" / "checkpoints")))
+        interrupted += saved.has_tensor("_tessera/data_taken")
+    assert seen == whole
+    assert interrupted > 0
+
+
 def test_a_run_whose_output_nobody_reads_ends_with_a_checkpoint(job):
     process = started(job)
     process.stdout.close()

@@ -14,7 +14,6 @@ namespace {
 
 constexpr char kStep[] = "_tessera/step";
 constexpr char kEpoch[] = "_tessera/epoch";
-constexpr char kData[] = "_tessera/data";
 constexpr char kRandomNames[] = "_tessera/random/names";
 constexpr char kRandomGenerators[] = "_tessera/random/generators";
 
@@ -31,7 +30,7 @@ absl::StatusOr<int64_t> ReadNumber(const CheckpointReader& reader, const char* k
 
 }  // namespace
 
-absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& position) const {
+absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& position) {
   ASSIGN_OR_RETURN(auto state, ReadState(*program_));
   Snapshot snapshot{.step = position.step};
   std::vector<SavedTensor>& values = snapshot.values;
@@ -49,9 +48,11 @@ absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& positi
   }
   values.push_back({kStep, Tensor::Scalar(position.step)});
   values.push_back({kEpoch, Tensor::Scalar(position.epoch)});
-  if (source_ != nullptr) {
-    ASSIGN_OR_RETURN(Tensor data, source_->SavePosition());
-    values.push_back({kData, std::move(data)});
+  if (data_) {
+    const auto latest = saver_.Latest();
+    std::optional<std::string> prefix;
+    if (latest) prefix = latest->prefix;
+    RETURN_IF_ERROR(data_->Save(position.is_data_interrupted, prefix, &values));
   }
   ASSIGN_OR_RETURN(RandomStates random,
                    ReadRandomStates(program_->session->resources(), HeapAllocator()));
@@ -100,21 +101,11 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
     RETURN_IF_ERROR(WriteRandomStates(random, program_->session->resources()));
   }
   for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
-  if (source_ == nullptr) {
+  if (data_) {
+    ASSIGN_OR_RETURN(restored.data_note, data_->Restore(*reader));
+  } else {
     restored.data_note = "the graph reads its own data, whose place no checkpoint holds";
-    return restored;
   }
-  if (!reader->Contains(kData)) {
-    restored.data_note = "the checkpoint does not say where the data were";
-    return restored;
-  }
-  ASSIGN_OR_RETURN(const Tensor data, reader->Read(kData));
-  const absl::Status status = source_->RestorePosition(data);
-  if (absl::IsFailedPrecondition(status)) {
-    restored.data_note = std::string(status.message());
-    return restored;
-  }
-  RETURN_IF_ERROR(status);
   return restored;
 }
 

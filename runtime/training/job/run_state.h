@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/checkpoint/checkpoint_saver.h"
+#include "runtime/training/job/data_position.h"
 #include "runtime/training/job/hook.h"
 #include "runtime/training/pipeline/batch_source.h"
 #include "runtime/training/program/training_program.h"
@@ -20,6 +21,8 @@ namespace tessera {
 //   _tessera/step      int64: the steps that were made
 //   _tessera/epoch     int64: the epochs of the data that are over
 //   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
+//   _tessera/data_taken
+//                      int64: the calls of Next() behind that position; 0 if it is missing
 //   _tessera/random/names, _tessera/random/generators
 //                      RandomStates: where random ops such as dropout are in their sequences
 //   _tessera/...       what hooks save
@@ -30,11 +33,17 @@ class RunState {
   // All must outlive the object; `source` may be null.
   RunState(const TrainingProgram* program, BatchSource* source,
            const std::vector<std::unique_ptr<Hook>>* hooks, CheckpointSaver saver)
-      : program_(program), source_(source), hooks_(hooks), saver_(std::move(saver)) {}
+      : program_(program), hooks_(hooks), saver_(std::move(saver)) {
+    if (source != nullptr) data_.emplace(source);
+  }
+
+  // Requires a source.
+  DataPosition& data() { return *data_; }
 
   struct Position {
     int64_t step = 0;
     int64_t epoch = 0;
+    bool is_data_interrupted = false;  // see DataPosition::Save()
   };
   struct Restored {
     Position position;
@@ -44,12 +53,13 @@ class RunState {
   };
 
   // The run as it stands. The tensors share the memory of the variables: a step that changes a
-  // variable meanwhile leaves the snapshot its value, and makes a copy for itself.
+  // variable meanwhile leaves the snapshot its value, and makes a copy for itself. The snapshot
+  // before must have been written.
   struct Snapshot {
     int64_t step = 0;
     std::vector<SavedTensor> values;
   };
-  absl::StatusOr<Snapshot> TakeSnapshot(const Position& position) const;
+  absl::StatusOr<Snapshot> TakeSnapshot(const Position& position);
   // Writes the snapshot and returns the prefix of the checkpoint. May run on another thread while
   // steps are made, but not beside another Write() or Restore(). Errors (RunFailure::kWrite): those
   // of CheckpointSaver::Save(), after which the earlier checkpoints are still there.
@@ -63,7 +73,7 @@ class RunState {
   absl::StatusOr<Restored> RestoreFrom(const CheckpointSaver::Checkpoint& checkpoint);
 
   const TrainingProgram* const program_;
-  BatchSource* const source_;
+  std::optional<DataPosition> data_;  // none: the graph reads its own data
   const std::vector<std::unique_ptr<Hook>>* const hooks_;
   CheckpointSaver saver_;
 };

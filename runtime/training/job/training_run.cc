@@ -98,9 +98,8 @@ class TrainingRun {
     }
     ASSIGN_OR_RETURN(log_, RunLog::Open(folder_->log(), observer_));
     control_->total_steps = job_.steps();
-    return log_->Write({.event = "start",
-                        .counts = {{"steps", job_.steps()}},
-                        .texts = {{"path", path}}});
+    return log_->Write(
+        {.event = "start", .counts = {{"steps", job_.steps()}}, .texts = {{"path", path}}});
   }
 
   absl::Status InitOrResume() {
@@ -213,6 +212,8 @@ class TrainingRun {
   absl::Status Save(int64_t step) {
     RETURN_IF_ERROR(FinishSave(/*wait=*/true));
     position_.step = step;
+    // A stop cancels the batch that is ahead, too.
+    position_.is_data_interrupted = is_uploaded_ && control_->is_stopping;
     // The position of the data waits for the batch that is ahead.
     if (is_uploaded_) data_watchdog_.Arm();
     absl::StatusOr<RunState::Snapshot> taken = state_->TakeSnapshot(position_);
@@ -265,14 +266,22 @@ class TrainingRun {
 
   // Returns false at the end of an epoch, and when the run is to stop.
   absl::StatusOr<bool> NextBatch(std::vector<Tensor>* batch) {
-    data_watchdog_.Arm();
-    const absl::StatusOr<bool> has_batch = prepared_.source->Next(&control_->data_waits, batch);
-    const bool is_timeout = data_watchdog_.Disarm();
-    if (has_batch.ok()) {
-      if (!*has_batch) ++position_.epoch;
-      return has_batch;
+    while (state_->data().must_drop()) {
+      ASSIGN_OR_RETURN(const std::optional<bool> dropped, TakeBatch(batch));
+      if (!dropped) return false;
     }
-    if (control_->is_stopping) return false;
+    ASSIGN_OR_RETURN(const std::optional<bool> has_batch, TakeBatch(batch));
+    if (has_batch == false) ++position_.epoch;
+    return has_batch.value_or(false);
+  }
+
+  // Returns what BatchSource::Next() returns, and nullopt when the run is to stop.
+  absl::StatusOr<std::optional<bool>> TakeBatch(std::vector<Tensor>* batch) {
+    data_watchdog_.Arm();
+    const absl::StatusOr<bool> has_batch = state_->data().Next(&control_->data_waits, batch);
+    const bool is_timeout = data_watchdog_.Disarm();
+    if (has_batch.ok()) return *has_batch;
+    if (control_->is_stopping) return std::nullopt;
     if (is_timeout) return TimeoutError("no batch came");
     return WithFailure(Annotate(has_batch.status(),
                                 absl::StrCat("data.train, before step ", position_.step + 1, ": ")),
