@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
@@ -53,8 +55,10 @@ absl::Status Plot(absl::Span<const std::string> runs, const Options& options) {
   }
   for (const std::string& name : options.curves) {
     if (std::count(known.begin(), known.end(), name) == 0) {
-      return absl::NotFoundError(
-          absl::StrCat("no run has a curve '", name, "'", DidYouMean(name, known)));
+      const std::set<std::string> names(known.begin(), known.end());
+      return absl::NotFoundError(absl::StrCat("no run has a curve '", name, "'",
+                                              DidYouMean(name, known), "; there are ",
+                                              absl::StrJoin(names, ", ")));
     }
   }
   if (chosen.empty()) return absl::NotFoundError("the runs have logged no loss; see --curve");

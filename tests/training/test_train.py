@@ -590,6 +590,10 @@ def test_plot_draws_terminal_and_svg(job):
     words = [str(binary()), "plot", str(job.parent)]
     process = subprocess.run(words, capture_output=True, text=True, check=False)
     assert process.returncode == 1 and "is no folder of a run" in process.stderr
+    words = [str(binary()), "plot", str(job.parent / "run"), "--curve", "lose"]
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert "did you mean 'loss'?; there are eval/loss, eval/mean_squared_error" in process.stderr
 
 
 @pytest.fixture(scope="module", name="digits")
