@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/kernels/primitives/x86_convert.h"
+
 namespace tessera {
 namespace {
 
@@ -37,7 +39,7 @@ float Mel(float hertz) { return static_cast<float>(1127.0 * std::log1p(hertz / 7
 
 uint64_t Weight(double share) {
   return static_cast<uint64_t>(
-      static_cast<int64_t>(static_cast<int16_t>(std::floor(share * (1 << kWeightBits) + 0.5))));
+      int64_t{ConvertAsX86<int16_t>(std::floor(share * (1 << kWeightBits) + 0.5))});
 }
 
 // Returns the square root, rounded to nearest.
@@ -83,9 +85,7 @@ uint32_t ScaledLog(uint32_t x, int scale_shift) {
 
 // Returns what a share is in units of 2^-14.
 uint32_t NoiseShare(float share) {
-  const float scaled = share * (1 << kNoiseBits);
-  if (!(std::fabs(scaled) < 2147483648.0f)) return 0;
-  return static_cast<uint16_t>(static_cast<int32_t>(scaled));
+  return ConvertAsX86<uint16_t>(share * (1 << kNoiseBits));
 }
 
 }  // namespace
@@ -166,9 +166,7 @@ int16_t MicroFrontend::ExactGain(uint32_t noise) const {
   const float x = static_cast<float>(noise) / static_cast<float>(unit);
   const float gain = static_cast<float>(1u << Shift(options_.gain_bits)) *
                      std::pow(x + options_.pcan_offset, -options_.pcan_strength);
-  // A NaN becomes 0, as its conversion to 16 bits does.
-  if (!(gain <= 32767)) return gain > 32767 ? int16_t{32767} : int16_t{0};
-  return static_cast<int16_t>(static_cast<int32_t>(std::max(gain + 0.5f, -2147483648.0f)));
+  return gain > 32767 ? int16_t{32767} : ConvertAsX86<int16_t>(gain + 0.5f);
 }
 
 int16_t MicroFrontend::Gain(uint32_t noise) const {

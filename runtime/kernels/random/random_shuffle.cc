@@ -63,7 +63,7 @@ class RandomShuffleKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& rows = ctx.input(0);
-    const int64_t count = rows.rank() == 0 ? 0 : rows.dim(0);
+    const uint64_t count = rows.rank() == 0 ? 0 : static_cast<uint64_t>(rows.dim(0));
     ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(ctx, (count + 3) / 4));
     return Shuffle(ctx, generator);
   }
