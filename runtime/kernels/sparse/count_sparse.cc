@@ -9,6 +9,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/row_splits.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
@@ -112,7 +113,7 @@ class CountSparseOutputBase : public OpKernel {
         if (binary_) {
           count = T(1);
         } else {
-          count += weights.num_elements() > 0 ? weights.data<T>()[i] : T(1);
+          count = WrappingAdd(count, weights.num_elements() > 0 ? weights.data<T>()[i] : T(1));
         }
         greatest = std::max(greatest, value);
       }));
