@@ -28,32 +28,42 @@ void UpdateVector(const Rule& rule, const float* gradient, Slots* const... state
   }(FloatVector::Load(state)...);
 }
 
-// Does what UpdateElements() does. The last elements are a vector as well, so that the result of an
+// Applies `rule` to less than a vector of elements, as to a vector, so that the result of an
 // element does not depend on its position.
 template <typename Rule, typename... Slots>
-void UpdateVectors(Rule rule, int64_t count, const float* gradient, Slots* const... state) {
+void UpdateRest(const Rule& rule, int64_t count, const float* gradient, Slots* const... state) {
+  constexpr int64_t kLanes = FloatVector::kLanes;
+  float gradients[kLanes] = {}, states[sizeof...(Slots)][kLanes] = {};
+  std::copy_n(gradient, count, gradients);
+  [&]<size_t... slot>(std::index_sequence<slot...>) {
+    (std::copy_n(state, count, states[slot]), ...);
+    UpdateVector(rule, gradients, states[slot]...);
+    (std::copy_n(states[slot], count, state), ...);
+  }
+  (std::index_sequence_for<Slots...>());
+}
+
+// Does what UpdateElements() does.
+template <typename Rule, typename... Slots>
+__attribute__((always_inline)) inline void UpdateVectors(const Rule& rule, int64_t count,
+                                                         const float* gradient,
+                                                         Slots* const... state) {
   constexpr int64_t kLanes = FloatVector::kLanes;
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) UpdateVector(rule, gradient + i, (state + i)...);
-  if (i == count) return;
-  const int64_t rest = count - i;
-  float gradients[kLanes] = {}, states[sizeof...(Slots)][kLanes] = {};
-  std::copy_n(gradient + i, rest, gradients);
-  [&]<size_t... slot>(std::index_sequence<slot...>) {
-    (std::copy_n(state + i, rest, states[slot]), ...);
-    UpdateVector(rule, gradients, states[slot]...);
-    (std::copy_n(states[slot], rest, state + i), ...);
-  }
-  (std::index_sequence_for<Slots...>());
+  if (i < count) UpdateRest(rule, count - i, gradient + i, (state + i)...);
 }
 #else
 template <typename Rule, typename... Slots>
 constexpr bool kTakesVectors = false;
 #endif
 
-// Applies `rule` to `count` elements. The arrays do not overlap.
+// Applies `rule` to `count` elements. The arrays do not overlap. It is inlined, because the rows of
+// sparse updates are short.
 template <typename Rule, typename T, typename... Slots>
-void UpdateElements(const Rule& rule, int64_t count, const T* gradient, Slots* const... state) {
+__attribute__((always_inline)) inline void UpdateElements(const Rule& rule, int64_t count,
+                                                          const T* gradient,
+                                                          Slots* const... state) {
   if constexpr (kTakesVectors<Rule, Slots...>) {
     UpdateVectors(rule, count, gradient, state...);
     return;
