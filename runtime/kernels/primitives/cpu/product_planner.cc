@@ -160,9 +160,12 @@ int64_t PlanColumnChunks(int64_t m, int64_t n, int64_t k, bool transpose_b,
   // Reading rows in place that lie a multiple of 4 KiB apart takes longer, too, and with more than
   // a few rows longer than the copy.
   constexpr int64_t kConflicting = 1024, kFewRows = 24;
+  // Up to this many rows, weights that no second-level cache holds cost more than multiplications.
+  constexpr int64_t kRowsOfLarge = 64;
   const bool conflicts = n % kConflicting == 0;
   const bool copies = n >= kConflicting / 2 && std::has_single_bit(static_cast<uint64_t>(n));
-  const bool is_large = n > kConflicting && n * k * kBytes > 3 * speeds.cache_bytes;
+  const bool is_large =
+      m <= kRowsOfLarge && n > kConflicting && n * k * kBytes > 3 * speeds.cache_bytes;
   const double nanoseconds =
       2.0 * static_cast<double>(m * n) * static_cast<double>(k) / speeds.fma_flops;
   const int64_t chunks = NumChunks(context.threads, n, nanoseconds);

@@ -177,6 +177,7 @@ TEST(ProductPlannerTest, OneDnnComputesColumnsWhereThatIsFaster) {
   EXPECT_EQ(chunks(16, 1024, 256), 4);
   EXPECT_EQ(chunks(64, 1024, 256), 1) << "many rows pay for a copy of the weights";
   EXPECT_EQ(chunks(64, 3072, 512), 4) << "the weights are larger than the cache";
+  EXPECT_EQ(chunks(128, 3072, 512), 1) << "many rows use what is read";
   EXPECT_EQ(chunks(64, 1536, 256), 1);
   EXPECT_EQ(chunks(1600, 512, 256), 1) << "the rows do not stay in the cache";
   EXPECT_EQ(chunks(64, 512, 64), 1) << "few terms";
