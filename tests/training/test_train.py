@@ -85,6 +85,18 @@ def test_resumed_run_stays_on_the_curve(job, curve):
     assert losses(train(job)) == {}
 
 
+def test_evaluations_of_a_few_batches_go_on_where_the_last_one_ended(job):
+    settings = {"eval__batches": 3, "eval__every_steps": 10}
+
+    def evaluations(process):
+        assert process.returncode == 0, process.stderr
+        return [each for each in records(process) if each["event"] == "eval"]
+
+    whole = evaluations(train(job, folder="whole", **settings))
+    parts = [evaluations(train(job, steps=steps, **settings)) for steps in (20, 40)]
+    assert parts[0] + parts[1] == whole
+
+
 def test_resume_false_puts_the_earlier_run_aside(job, curve):
     train(job, steps=10)
     assert losses(train(job, resume="false")) == curve

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,8 +27,8 @@ namespace tessera {
 // Used by one thread at a time.
 class DataPosition {
  public:
-  // `source` must outlive the object.
-  explicit DataPosition(BatchSource* source) : source_(source) {}
+  // `source` must outlive the object. Checkpoints have the position under `key`.
+  DataPosition(BatchSource* source, std::string key) : source_(source), key_(std::move(key)) {}
 
   // Takes the next batch: BatchSource::Next().
   absl::StatusOr<bool> Next(CancellationManager* cancellation, std::vector<Tensor>* batch);
@@ -44,7 +45,10 @@ class DataPosition {
   absl::StatusOr<std::string> Restore(const CheckpointReader& reader);
 
  private:
+  std::string TakenKey() const { return key_ + "_taken"; }
+
   BatchSource* const source_;
+  const std::string key_;
   // The position from which calls of Next() are counted: the beginning of the data, or else that in
   // the latest checkpoint, which lies behind_latest_ calls before the place that it stands for.
   std::optional<Tensor> beginning_;

@@ -104,7 +104,7 @@ absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
   std::vector<Tensor> batch;
   for (int64_t count = 0; batches_ == 0 || count < batches_; ++count) {
     const absl::StatusOr<bool> has_batch =
-        source_->Next(control == nullptr ? nullptr : &control->data_waits, &batch);
+        NextBatch(control == nullptr ? nullptr : &control->data_waits, &batch);
     if (absl::IsCancelled(has_batch.status())) return has_batch.status();
     if (!has_batch.ok()) {
       return WithFailure(Annotate(has_batch.status(), "data.eval: "), RunFailure::kData);
@@ -116,6 +116,15 @@ absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
   Evaluation evaluation{.step = step};
   for (const NamedMetric& each : metrics_) evaluation.values[each.name] = each.metric->Result();
   return evaluation;
+}
+
+absl::StatusOr<bool> Evaluator::NextBatch(CancellationManager* cancellation,
+                                          std::vector<Tensor>* batch) {
+  if (!position_) return source_->Next(cancellation, batch);
+  while (position_->must_drop()) {
+    RETURN_IF_ERROR(position_->Next(cancellation, batch).status());
+  }
+  return position_->Next(cancellation, batch);
 }
 
 absl::Status Evaluator::Update(const std::vector<Tensor>& batch) {

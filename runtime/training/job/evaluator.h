@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/training/job/data_position.h"
 #include "runtime/training/job/hook.h"
 #include "runtime/training/job/run_control.h"
 #include "runtime/training/metrics/metric.h"
@@ -36,6 +38,8 @@ class Evaluator {
   absl::Status Try(const std::vector<Tensor>& batch);
 
   BatchSource& source() { return *source_; }
+  // Where the next evaluation begins; null if each begins at the start of the data.
+  DataPosition* position() { return position_ ? &*position_ : nullptr; }
   std::vector<std::string> MetricNames() const;
   // Returns whether a greater value of the metric is better.
   bool HigherIsBetter(const std::string& name) const;
@@ -50,11 +54,15 @@ class Evaluator {
   };
 
   Evaluator(std::unique_ptr<BatchSource> source, int64_t batches)
-      : source_(std::move(source)), batches_(batches) {}
+      : source_(std::move(source)), batches_(batches) {
+    if (batches > 0) position_.emplace(source_.get(), "_tessera/eval_data");
+  }
+  absl::StatusOr<bool> NextBatch(CancellationManager* cancellation, std::vector<Tensor>* batch);
   absl::Status Update(const std::vector<Tensor>& batch);
 
   const std::unique_ptr<BatchSource> source_;
   const int64_t batches_;  // 0: all of an epoch
+  std::optional<DataPosition> position_;
   std::vector<NamedMetric> metrics_;
   std::vector<int> fields_;  // that are fed
   std::vector<NamedTensor> constants_;

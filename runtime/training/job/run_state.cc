@@ -48,11 +48,12 @@ absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& positi
   }
   values.push_back({kStep, Tensor::Scalar(position.step)});
   values.push_back({kEpoch, Tensor::Scalar(position.epoch)});
-  if (data_) {
-    const auto latest = saver_.Latest();
-    std::optional<std::string> prefix;
-    if (latest) prefix = latest->prefix;
-    RETURN_IF_ERROR(data_->Save(position.is_data_interrupted, prefix, &values));
+  const auto latest = saver_.Latest();
+  std::optional<std::string> prefix;
+  if (latest) prefix = latest->prefix;
+  if (data_) RETURN_IF_ERROR(data_->Save(position.is_data_interrupted, prefix, &values));
+  if (evaluation_ != nullptr) {
+    RETURN_IF_ERROR(evaluation_->Save(/*is_interrupted=*/false, prefix, &values));
   }
   ASSIGN_OR_RETURN(RandomStates random,
                    ReadRandomStates(program_->session->resources(), HeapAllocator()));
@@ -101,6 +102,8 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
     RETURN_IF_ERROR(WriteRandomStates(random, program_->session->resources()));
   }
   for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
+  // Evaluations of other data begin at the start of these.
+  if (evaluation_ != nullptr) RETURN_IF_ERROR(evaluation_->Restore(*reader).status());
   if (data_) {
     ASSIGN_OR_RETURN(restored.data_note, data_->Restore(*reader));
   } else {

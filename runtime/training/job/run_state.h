@@ -23,6 +23,8 @@ namespace tessera {
 //   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
 //   _tessera/data_taken
 //                      int64: the calls of Next() behind that position; 0 if it is missing
+//   _tessera/eval_data, _tessera/eval_data_taken
+//                      the same of the data of evaluations, if each goes on where the last ended
 //   _tessera/random/names, _tessera/random/generators
 //                      RandomStates: where random ops such as dropout are in their sequences
 //   _tessera/...       what hooks save
@@ -30,11 +32,12 @@ namespace tessera {
 // Used by one thread at a time, but for Write().
 class RunState {
  public:
-  // All must outlive the object; `source` may be null.
-  RunState(const TrainingProgram* program, BatchSource* source,
+  // All must outlive the object; `source` may be null, and so may `evaluation`, where the next
+  // evaluation begins.
+  RunState(const TrainingProgram* program, BatchSource* source, DataPosition* evaluation,
            const std::vector<std::unique_ptr<Hook>>* hooks, CheckpointSaver saver)
-      : program_(program), hooks_(hooks), saver_(std::move(saver)) {
-    if (source != nullptr) data_.emplace(source);
+      : program_(program), evaluation_(evaluation), hooks_(hooks), saver_(std::move(saver)) {
+    if (source != nullptr) data_.emplace(source, "_tessera/data");
   }
 
   // Requires a source.
@@ -73,6 +76,7 @@ class RunState {
   absl::StatusOr<Restored> RestoreFrom(const CheckpointSaver::Checkpoint& checkpoint);
 
   const TrainingProgram* const program_;
+  DataPosition* const evaluation_;
   std::optional<DataPosition> data_;  // none: the graph reads its own data
   const std::vector<std::unique_ptr<Hook>>* const hooks_;
   CheckpointSaver saver_;

@@ -119,8 +119,10 @@ class TrainingRun {
     if (job_.hooks().has_early_stopping()) {
       hooks_.push_back(MakeEarlyStoppingHook(job_.hooks().early_stopping(), &end_));
     }
-    state_ = std::make_unique<RunState>(prepared_.program.get(), prepared_.source.get(), &hooks_,
-                                        *std::move(saver));
+    DataPosition* const evaluation =
+        prepared_.evaluator == nullptr ? nullptr : prepared_.evaluator->position();
+    state_ = std::make_unique<RunState>(prepared_.program.get(), prepared_.source.get(), evaluation,
+                                        &hooks_, *std::move(saver));
     ASSIGN_OR_RETURN(const std::optional<RunState::Restored> restored, state_->Restore());
     if (!restored) return absl::OkStatus();
     position_ = restored->position;
