@@ -173,7 +173,8 @@ def curve_of_job(folder, **settings):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_are_tensorflows(folder, name):
     curve, parameters = OPTIMIZERS[name]
-    ours = curve_of_job(folder, graph__optimizer=f"{{type: {name}, learning_rate: 0.05{parameters}}}")
+    optimizer = f"{{type: {name}, learning_rate: 0.05{parameters}}}"
+    ours = curve_of_job(folder, graph__optimizer=optimizer)
     np.testing.assert_allclose(ours, curve(), rtol=2e-4)
 
 

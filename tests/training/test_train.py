@@ -501,13 +501,15 @@ def test_exports_a_version_that_tensorflow_loads(job):
     record = json.loads((version / "assets.extra" / "training.json").read_text(encoding="utf-8"))
     assert record["step"] == 40 and record["metrics"].keys() == {"loss", "mean_squared_error"}
     # The same step is not exported twice, as after a kill between the rename and the end.
-    assert exported(train(job, export__base_path="served"))["reason"] == "version 1 is this step already"
+    again = exported(train(job, export__base_path="served"))
+    assert again["reason"] == "version 1 is this step already"
     assert [path.name for path in (job.parent / "served").iterdir()] == ["1"]
     # That step of another run is another version.
     again = exported(train(job, export__base_path="served", resume="false", folder="other"))
     assert again["path"].endswith("/served/2")
     # Nor is a step exported again when another run has exported since.
-    assert exported(train(job, export__base_path="served"))["reason"] == "version 1 is this step already"
+    again = exported(train(job, export__base_path="served"))
+    assert again["reason"] == "version 1 is this step already"
 
 
 def test_runs_that_export_at_once_write_a_version_each(job):

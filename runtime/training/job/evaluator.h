@@ -38,7 +38,7 @@ class Evaluator {
   absl::Status Try(const std::vector<Tensor>& batch);
 
   BatchSource& source() { return *source_; }
-  // Where the next evaluation begins; null if each begins at the start of the data.
+  // The place at which the next evaluation begins; null if each begins at the start of the data.
   DataPosition* position() { return position_ ? &*position_ : nullptr; }
   std::vector<std::string> MetricNames() const;
   // Returns whether a greater value of the metric is better.
