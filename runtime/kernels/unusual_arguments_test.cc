@@ -378,16 +378,24 @@ TEST(UnusualArgumentsTest, NoneOfUnknownlyManyElementsIsAnUnknownNumber) {
   }
 }
 
-TEST(UnusualArgumentsTest, OnlyTheNewerConcatTakesListsWithMissingElements) {
+TEST(UnusualArgumentsTest, TheOlderConcatLooksAtTheElementsForTheirLength) {
   const AttrMap type = {{"element_dtype", DType::kFloat}};
   AttrMap typed = type;
   typed["element_shape"] = PartialShape({2});
-  const Tensor dims = Tensor::Vector<int32_t>({2}), leading = Tensor::Vector<int64_t>({});
-  const Tensor list = RunOp("TensorListReserve", {dims, Tensor::Scalar<int32_t>(2)}, type).value();
-  EXPECT_EQ(CodeOf("TensorListConcat", {list}, typed), kInvalid);
-  EXPECT_EQ(CodeOf("TensorListConcatV2", {list, dims, leading}, type), kOk);
-  const Tensor full = RunOp("TensorListFromTensor", {Floats({3, 2}), dims}).value();
-  EXPECT_EQ(CodeOf("TensorListConcat", {full}, typed), kOk);
+  const Tensor two = Tensor::Vector<int32_t>({2}), any = Tensor::Scalar<int32_t>(-1);
+  const auto reserve = [&](const Tensor& shape) {
+    return RunOp("TensorListReserve", {shape, Tensor::Scalar<int32_t>(2)}, type).value();
+  };
+  const auto push = [](const Tensor& list, int64_t size) {
+    return RunOp("TensorListPushBack", {list, Floats({size})}).value();
+  };
+  const Tensor none = Tensor::Vector<int64_t>({});
+  EXPECT_EQ(CodeOf("TensorListConcat", {reserve(two)}, typed), kInvalid);
+  EXPECT_EQ(CodeOf("TensorListConcatV2", {reserve(two), two, none}, type), kOk);
+  EXPECT_EQ(CodeOf("TensorListConcat", {push(reserve(two), 2)}, typed), kInvalid);
+  EXPECT_EQ(CodeOf("TensorListConcat", {reserve(any)}, typed), kInvalid);
+  EXPECT_EQ(CodeOf("TensorListConcat", {push(reserve(any), 3)}, typed), kOk);
+  EXPECT_EQ(CodeOf("TensorListConcat", {push(push(reserve(any), 3), 2)}, typed), kInvalid);
 }
 
 TEST(UnusualArgumentsTest, MissingElementsAreAsLongAsTheOthersToConcat) {
@@ -411,6 +419,26 @@ TEST(UnusualArgumentsTest, MissingElementsAreAsLongAsTheOthersToConcat) {
   EXPECT_THAT(lengths(push(push(list, 4), 3), {-1, 2}), ElementsAre()) << "4 or 3";
   EXPECT_THAT(lengths(push(list, 4), {3, 2}), ElementsAre()) << "4 is not 3";
   EXPECT_THAT(lengths(list, {3, 2}), ElementsAre(3, 3));
+}
+
+TEST(UnusualArgumentsTest, GatheredElementsAloneTellTheirShape) {
+  const AttrMap type = {{"element_dtype", DType::kFloat}};
+  const Tensor any = Tensor::Scalar<int32_t>(-1);
+  Tensor list = RunOp("TensorListReserve", {any, Tensor::Scalar<int32_t>(1)}, type).value();
+  for (const int64_t size : {2, 3}) {
+    list = RunOp("TensorListPushBack", {list, Floats({size})}).value();
+  }
+  const auto gather = [&](std::vector<int32_t> indices, const Tensor& shape) {
+    return RunOp("TensorListGather",
+                 {list, Tensor::Vector(absl::Span<const int32_t>(indices)), shape}, type);
+  };
+  EXPECT_EQ(gather({1}, any)->shape(), (Shape{1, 2}));
+  EXPECT_EQ(gather({2}, any)->shape(), (Shape{1, 3}));
+  EXPECT_EQ(gather({0, 2}, any)->shape(), (Shape{2, 3})) << "one has no value";
+  EXPECT_EQ(gather({}, Tensor::Vector<int32_t>({2}))->shape(), (Shape{0, 2}));
+  for (const auto& indices : {std::vector<int32_t>{1, 2}, {0}, {}}) {
+    EXPECT_EQ(gather(indices, any).status().code(), kInvalid);
+  }
 }
 
 }  // namespace

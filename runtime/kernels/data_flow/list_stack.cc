@@ -18,11 +18,28 @@ absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& tensor, int64_
   return ctx.CopyOf(rows);
 }
 
+// The shape of the elements at `indices`, as far as these, the list and `hint` tell it.
+// Errors: INVALID_ARGUMENT if it is not known in full, or they contradict each other.
+absl::StatusOr<Shape> ShapeToStack(const TensorList& list, absl::Span<const int64_t> indices,
+                                   const PartialShape& hint) {
+  ASSIGN_OR_RETURN(PartialShape shape, hint.MergeWith(list.element_shape));
+  for (size_t i = 0; i < indices.size() && !shape.IsFullyDefined(); ++i) {
+    RETURN_IF_ERROR(list.CheckIndex(indices[i]));
+    const Tensor& element = list.elements[indices[i]];
+    if (!element.has_value()) continue;
+    ASSIGN_OR_RETURN(shape, shape.MergeWith(PartialShape(element.shape())));
+  }
+  if (shape.IsFullyDefined()) return shape.AsShape();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the elements' shape is only known as ", shape.ToString(),
+                   ", and none of those to stack has a value: set the list's element_shape"));
+}
+
 // Writes the elements at `indices`, one after the other, as a tensor of one more dimension; zeros
 // for those without a value.
 absl::Status SetStacked(KernelContext& ctx, const TensorList& list,
                         absl::Span<const int64_t> indices, const PartialShape& hint) {
-  ASSIGN_OR_RETURN(const Shape element_shape, FullElementShape(list, hint));
+  ASSIGN_OR_RETURN(const Shape element_shape, ShapeToStack(list, indices, hint));
   IndexVector dims(element_shape.dims().begin(), element_shape.dims().end());
   dims.insert(dims.begin(), static_cast<int64_t>(indices.size()));
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
@@ -127,16 +144,13 @@ class ListConcatKernel : public OpKernel {
         }
         length = element.dim(0);
         ASSIGN_OR_RETURN(row, row.MergeWith(PartialShape(element.shape().dims().subspan(1))));
-      } else if (!v2_) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("element ", i, " has no value, which TensorListConcatV2 alone takes"));
       } else if (i < static_cast<int64_t>(leading.size())) {
         length = leading[i];
       } else if (common_length >= 0) {
         length = common_length;
       } else {
         return absl::InvalidArgumentError(
-            absl::StrCat("element ", i, " has no value, and leading_dims does not say its size"));
+            absl::StrCat("element ", i, " has no value, and nothing says its length"));
       }
       if (length < 0) return absl::InvalidArgumentError("leading_dims must be non-negative");
       if (__builtin_add_overflow(total, length, &total)) {
@@ -153,11 +167,13 @@ class ListConcatKernel : public OpKernel {
   }
 
  private:
-  // The length of all elements, which those without a value take: what the shape says of it, or
-  // what the elements with a value agree in. -1 if there is no such length. Errors:
-  // INVALID_ARGUMENT if an element has another length than the shape says.
-  static absl::StatusOr<int64_t> CommonLength(const TensorList& list, const PartialShape& shape) {
-    const int64_t said = shape.known_rank() ? shape.dim(0) : -1;
+  // The length that elements without a value take: what the shape says of it, or what the elements
+  // with a value agree in. -1 if there is no such length. As in TensorFlow, TensorListConcat does
+  // not look at what the shape says, and takes no missing elements whose whole shape is known.
+  // Errors: INVALID_ARGUMENT if an element has another length than the shape says.
+  absl::StatusOr<int64_t> CommonLength(const TensorList& list, const PartialShape& shape) const {
+    if (!v2_ && list.element_shape.IsFullyDefined()) return -1;
+    const int64_t said = v2_ && shape.known_rank() ? shape.dim(0) : -1;
     int64_t common = said;
     for (const Tensor& element : list.elements) {
       if (!element.has_value() || element.rank() < 1 || element.dim(0) == common) continue;
