@@ -1,6 +1,7 @@
 #include "tests/random_cases/case_maker.h"
 
 #include "runtime/graph/attr_value_proto.h"
+#include "tests/random_cases/sequence.h"
 
 namespace tessera {
 namespace {
@@ -77,6 +78,7 @@ CaseMaker::CaseMaker(Options options)
 
 tensorflow::GraphDef CaseMaker::Make(uint64_t seed, uint64_t number) const {
   Random random(seed * 1000003 + number);
+  if (random.Chance(options_.share_of_sequences)) return MakeSequence(random, options_.hostile);
   const bool is_graph = random.Chance(options_.share_of_graphs);
   RandomGraph graph(random, calls_, is_graph);
   const int wanted = is_graph ? static_cast<int>(random.Between(2, 8)) : 1;

@@ -11,15 +11,16 @@
 
 namespace tessera {
 
-// Makes cases of one op, and of several. Each depends on the seed, its number, the registered ops
-// and the recorded calls alone. Used by one thread at a time.
+// Makes cases of one op, of several, and of sequences of ops on one resource. Each depends on the
+// seed, its number, the registered ops and the recorded calls alone. Used by one thread at a time.
 class CaseMaker {
  public:
   struct Options {
     std::vector<const OpDef*> ops;  // of which cases are made
     std::string recorded;           // a directory of recorded calls; empty: none
     bool hostile = false;           // see CallOptions
-    double share_of_graphs = 0.5;   // of cases with several ops
+    double share_of_sequences = 0;  // of cases by makers: see sequence.h
+    double share_of_graphs = 0.5;   // of cases with several ops, among the others
   };
   explicit CaseMaker(Options options);
 

@@ -63,6 +63,11 @@ def calls(case):
     return [node for node in case.node if node.name.startswith("op")]
 
 
+def is_in_order(case):
+    """Whether the calls wait for one another: what they do to a resource is part of the result."""
+    return any(node.name == "plan" and node.attr["_in_order"].b for node in case.node)
+
+
 # Ops that only run functions.
 _CALLERS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase", "StatelessIf",
             "StatelessWhile", "While")

@@ -113,6 +113,7 @@ int Fuzz(const Flags& flags) {
   options.recorded = flags.recorded;
   options.hostile = true;
   options.share_of_graphs = flags.op.empty() ? 0.2 : 0;
+  options.share_of_sequences = flags.op.empty() ? 0.1 : 0;
   const CaseMaker maker(options);
   const absl::Time end = absl::Now() + absl::Seconds(flags.seconds);
   std::cout << "seed " << flags.seed << ", " << options.ops.size() << " ops" << std::endl;

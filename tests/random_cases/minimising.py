@@ -173,7 +173,15 @@ def _variants(case):
 
 def smallest(comparison, case, verdict):
     """A smaller case that differs in the same way, and the verdict on it. Its kind is "skipped" if
-    only the calls together differ, for a reason that is no mistake."""
+    only the calls together differ, for a reason that is no mistake. A sequence only loses what comes
+    after the first fetch that differs: the steps before have made the state."""
+    if comparing.is_in_order(case):
+        for name in comparing.fetches(case):
+            smaller = _pruned(case, [name])
+            found = comparison.judge(smaller)
+            if found.kind == verdict.kind:
+                return smaller, found
+        return case, verdict
     if len(comparing.calls(case)) > 1:
         first = first_differing_call(comparison, case)
         if first is not None:
@@ -201,7 +209,7 @@ def smallest(comparison, case, verdict):
 def golden(case, result):
     """A case in the format of tests/data/golden/ops, with TensorFlow's result; None if it has several
     calls, a call has functions, or TensorFlow crashes."""
-    if len(comparing.calls(case)) != 1 or result is None:
+    if len(comparing.calls(case)) != 1 or result is None or comparing.is_in_order(case):
         return None
     node = comparing.calls(case)[0]
     if any(attr.HasField("func") for attr in node.attr.values()):

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from random_cases import minimising
+from random_cases import comparing, minimising
 from tensorflow.core.framework import graph_pb2
 
 
@@ -29,3 +29,22 @@ def test_a_call_gives_way_to_its_value():
 
 def test_without_values_a_call_stays():
     assert _ops_of_smaller({}) == []
+
+
+class _AlwaysDiffers:
+    """A comparison in which every case differs."""
+
+    def judge(self, _case):
+        return comparing.Verdict("value")
+
+
+def test_a_sequence_loses_only_what_comes_after_the_difference():
+    case = _chain()
+    case.node.add(name="op2", op="Neg", input=["in0", "^op1"]).attr["T"].type = (
+        tf.float32.as_datatype_enum)
+    plan = next(node for node in case.node if node.name == "plan")
+    plan.attr["_fetch"].list.s.append(b"op2:0")
+    plan.attr["_in_order"].b = True
+    smaller, verdict = minimising.smallest(_AlwaysDiffers(), case, comparing.Verdict("value"))
+    assert verdict.kind == "value"
+    assert [node.name for node in comparing.calls(smaller)] == ["op0", "op1"]

@@ -1,7 +1,8 @@
 // Makes random cases, or runs them, for tests/random_cases/check_random.py:
 //
-//   random_cases make DIR     reads lines "SEED NUMBER [OP]"; recorded calls are in DIR
-//   random_cases run          reads cases
+//   random_cases make DIR SHARE   reads lines "SEED NUMBER"; recorded calls are in DIR, and a share
+//                                 of the cases are sequences of ops on a resource
+//   random_cases run              reads cases
 //
 // Each answer, and each case that is read, is a GraphDef behind its length in four bytes, the
 // lowest first. A case is that of tests/random_cases/random_graph.h. The answer to it has a node of
@@ -13,6 +14,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
 #include "runtime/graph/attr_value_proto.h"
@@ -68,10 +70,11 @@ void AddResult(const std::string& way, CaseResult result, tensorflow::GraphDef* 
   }
 }
 
-int Make(const std::string& recorded) {
+int Make(const std::string& recorded, double share_of_sequences) {
   CaseMaker::Options options;
   options.ops = ReproducibleOps();
   options.recorded = recorded;
+  options.share_of_sequences = share_of_sequences;
   const CaseMaker maker(options);
   std::string line;
   while (std::getline(std::cin, line)) {
@@ -110,8 +113,11 @@ int Run() {
 int main(int argc, char** argv) {
   tessera::SetMinLogSeverity(tessera::LogSeverity::kFatal);
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "make" && argc == 3) return tessera::Make(argv[2]);
+  double share_of_sequences = 0;
+  if (mode == "make" && argc == 4 && absl::SimpleAtod(argv[3], &share_of_sequences)) {
+    return tessera::Make(argv[2], share_of_sequences);
+  }
   if (mode == "run" && argc == 2) return tessera::Run();
-  std::cerr << "usage: random_cases make DIR | random_cases run\n";
+  std::cerr << "usage: random_cases make DIR SHARE | random_cases run\n";
   return 2;
 }

@@ -19,8 +19,6 @@ namespace tessera {
 namespace {
 
 constexpr int kMaxDepth = 3;
-// The newest version of graphs that TensorFlow 2.21 writes.
-constexpr int kProducer = 2474;
 
 bool HasUnfeedable(const std::vector<ArgDef>& args) {
   return std::any_of(args.begin(), args.end(), [](const ArgDef& arg) {
@@ -240,7 +238,7 @@ void RandomGraph::KeepOutputs(const Call& call, const std::string& node) {
 }
 
 tensorflow::GraphDef RandomGraph::Finish() {
-  graph_.mutable_versions()->set_producer(kProducer);
+  graph_.mutable_versions()->set_producer(kNewestProducer);
   std::map<std::string, Shape> shapes;
   for (const Value& value : values_) {
     shapes[value.name] = value.shape;
@@ -280,7 +278,7 @@ std::vector<const OpDef*> ReproducibleOps() {
   for (const OpDef* op : OpsWithKernel()) {
     if (op->name.starts_with('_') || op->traits.HasAnyOf(kDependent)) continue;
     if (op->Has(OpTrait::kRandom) && op->FindAttr("seed") == nullptr) continue;
-    if (op->deprecated_at > 0 && op->deprecated_at <= kProducer) continue;
+    if (op->deprecated_at > 0 && op->deprecated_at <= kNewestProducer) continue;
     if (HasUnfeedable(op->outputs)) continue;
     const bool of_variable = op->FindAttr("dtype") != nullptr || op->FindAttr("T") != nullptr;
     const bool uses_variables =

@@ -16,6 +16,9 @@
 
 namespace tessera {
 
+// The newest version of graphs that TensorFlow 2.21 writes.
+inline constexpr int kNewestProducer = 2474;
+
 // Builds one case. Used by one thread.
 class RandomGraph {
  public:
