@@ -109,6 +109,7 @@ void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> 
 
 absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList& list) {
   auto zeros = std::make_shared<TensorList>(list);
+  zeros->max_elements = -1;  // as in TensorFlow
   for (Tensor& element : zeros->elements) {
     if (!element.has_value()) continue;
     if (list.element_shape.IsFullyDefined()) {

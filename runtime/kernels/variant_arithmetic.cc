@@ -68,6 +68,7 @@ absl::StatusOr<Tensor> AddEachVariant(KernelContext& ctx, AddN::Function* add_n,
 // A list of lists or of optionals, whose zeros keep their lengths.
 absl::StatusOr<Variant> ZerosLikeNestedList(KernelContext& ctx, const TensorList& list) {
   auto zeros = std::make_shared<TensorList>(list);
+  zeros->max_elements = -1;
   for (Tensor& element : zeros->elements) {
     if (!element.has_value()) continue;
     ASSIGN_OR_RETURN(element, ZerosLikeVariants(ctx, element));
@@ -147,6 +148,7 @@ absl::StatusOr<Variant> AddVariants(KernelContext& ctx, AddN::Function* add_n, V
     return AddElements(ctx, add_n, std::move(to), from);
   };
   RETURN_IF_ERROR(AddToTensorList(*addend, add, sum.get()));
+  sum->max_elements = -1;
   return Variant(std::move(sum));
 }
 

@@ -120,5 +120,17 @@ TEST(VariantArithmeticTest, ListsOfListsKeepTheLengthsOfTheInnerOnes) {
   check(*sum_with_zeros, 1, 2);
 }
 
+TEST(VariantArithmeticTest, ZerosAndSumsOfListsHoldAnyNumberOfElements) {
+  auto list = std::make_shared<TensorList>(DType::kFloat, PartialShape({2}));
+  list->elements.resize(1);
+  list->max_elements = 1;
+  const Variant full(std::move(list));
+  const auto zeros = ZerosLike(full), sum = Add(full, full);
+  ASSERT_TRUE(zeros.ok() && sum.ok()) << zeros.status() << sum.status();
+  EXPECT_EQ(GetTensorList(*zeros).value()->max_elements, -1);
+  EXPECT_EQ(GetTensorList(*sum).value()->max_elements, -1);
+  EXPECT_EQ(GetTensorList(full).value()->max_elements, 1) << "the operand is as it was";
+}
+
 }  // namespace
 }  // namespace tessera
