@@ -46,7 +46,9 @@ void MakeGenerator(Sequence& sequence) {
     const StepOutput by = sequence.Long(algorithm);
     switch (random.Below(7)) {
       case 0:
-        sequence.Step("RngSkip", {generator, by, sequence.Long(random.Below(2000))});
+        // TensorFlow loses a carry in skips as long as a negative number is.
+        sequence.Step("RngSkip", {generator, by,
+                                  sequence.Exactly(Tensor::Scalar<int64_t>(random.Below(2000)))});
         break;
       case 1: {
         const StepOutput delta = sequence.Given(Tensor::Scalar<uint64_t>(random.Below(2000)));
@@ -79,7 +81,7 @@ void MakeGenerator(Sequence& sequence) {
         if (!is_philox) break;
         // TensorFlow writes the new state into what else shares the memory of the variable, and not
         // into the variable. A skip has given the variable memory of its own.
-        sequence.Step("RngSkip", {generator, by, sequence.Long(1)});
+        sequence.Step("RngSkip", {generator, by, sequence.Exactly(Tensor::Scalar<int64_t>(1))});
         const StepOutput counts = sequence.Given(Tensor::Scalar<float>(random.Between(1, 20)));
         const StepOutput share =
             sequence.Given(Tensor::Scalar<float>(0.1f * random.Between(0, 10)));
