@@ -441,5 +441,18 @@ TEST(UnusualArgumentsTest, GatheredElementsAloneTellTheirShape) {
   }
 }
 
+TEST(UnusualArgumentsTest, PoppedElementsHaveTheShapeThatIsSaid) {
+  const AttrMap type = {{"element_dtype", DType::kFloat}};
+  const Tensor any = Tensor::Scalar<int32_t>(-1), seven = Tensor::Scalar<int32_t>(7);
+  const Tensor two = Tensor::Vector<int32_t>({2});
+  const Tensor none = RunOp("TensorListReserve", {any, Tensor::Scalar<int32_t>(1)}, type).value();
+  const Tensor some = RunOp("TensorListPushBack", {none, Floats({2})}).value();
+  const Tensor gap = RunOp("TensorListResize", {some, Tensor::Scalar<int32_t>(3)}).value();
+  EXPECT_EQ(CodeOf("TensorListPopBack", {some, seven}, type), kOk) << "not looked at";
+  EXPECT_EQ(CodeOf("TensorListPopBack", {gap, two}, type), kOk);
+  EXPECT_EQ(CodeOf("TensorListPopBack", {gap, any}, type), kInvalid);
+  EXPECT_EQ(CodeOf("TensorListPopBack", {gap, seven}, type), kInvalid);
+}
+
 }  // namespace
 }  // namespace tessera

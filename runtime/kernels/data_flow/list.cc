@@ -173,7 +173,6 @@ class ListPopBackKernel : public OpKernel {
       : dtype_(build.attr<DType>("element_dtype")) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const PartialShape hint, ReadElementShape(ctx.input(1)));
     ASSIGN_OR_RETURN(std::shared_ptr<TensorList> list, TakeTensorListInput(ctx, 0));
     RETURN_IF_ERROR(CheckListDType(*list, dtype_));
     if (list->elements.empty()) {
@@ -183,8 +182,7 @@ class ListPopBackKernel : public OpKernel {
     if (element.has_value()) {
       ASSIGN_OR_RETURN(element, OnDevice(ctx, element));
     } else {
-      ASSIGN_OR_RETURN(const Shape shape, FullElementShape(*list, hint));
-      ASSIGN_OR_RETURN(element, ZerosOf(ctx, dtype_, shape));
+      ASSIGN_OR_RETURN(element, MissingElement(ctx, *list));
     }
     list->elements.pop_back();
     SetTensorListOutput(ctx, 0, std::move(list));
@@ -193,6 +191,19 @@ class ListPopBackKernel : public OpKernel {
   }
 
  private:
+  // Zeros of the shape that the list and the op say. Unlike TensorListGetItem, TensorFlow's kernel
+  // does not look at the other elements.
+  absl::StatusOr<Tensor> MissingElement(KernelContext& ctx, const TensorList& list) const {
+    ASSIGN_OR_RETURN(const PartialShape said, ReadElementShape(ctx.input(1)));
+    ASSIGN_OR_RETURN(const PartialShape shape, said.MergeWith(list.element_shape));
+    if (!shape.IsFullyDefined()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the last element has no value, and its shape is only known as ", shape.ToString()));
+    }
+    ASSIGN_OR_RETURN(const Shape known, shape.AsShape());
+    return ZerosOf(ctx, dtype_, known);
+  }
+
   const DType dtype_;
 };
 REGISTER_KERNEL("TensorListPopBack", kDevicesOfElements, ListPopBackKernel)
