@@ -369,7 +369,8 @@ class DatasetSteps {
   }
 
   void Zip() {
-    if (is_merged_) return;
+    // Which of two shuffles of one dataset draws first is not defined.
+    if (is_merged_ || is_shuffled_) return;
     const Elements one = elements_;
     elements_.types.insert(elements_.types.end(), one.types.begin(), one.types.end());
     elements_.shapes.insert(elements_.shapes.end(), one.shapes.begin(), one.shapes.end());
