@@ -314,13 +314,17 @@ TEST(UnusualArgumentsTest, NothingIsCountedInNoColumns) {
   EXPECT_THAT((*counts)[2].flat<int64_t>(), ElementsAre(0));
 }
 
-TEST(UnusualArgumentsTest, NumbersOfSegmentsAreScalars) {
+TEST(UnusualArgumentsTest, NumbersOfSegmentsStepsAndElementsAreScalars) {
   const Tensor rows = Tensor::Zeros(DType::kFloat, {2, 3}).value();
   const Tensor ids = Tensor::Vector<int32_t>({0, 1});
   for (const bool is_scalar : {true, false}) {
     const Tensor count = is_scalar ? Tensor::Scalar<int32_t>(2) : Tensor::Vector<int32_t>({2});
     EXPECT_EQ(RunOp("UnsortedSegmentSum", {rows, ids, count}).ok(), is_scalar);
     EXPECT_EQ(RunOp("SparseSegmentSumWithNumSegments", {rows, ids, ids, count}).ok(), is_scalar);
+    EXPECT_EQ(RunOp("LinSpace", {Tensor::Scalar(0.0f), Tensor::Scalar(1.0f), count}).ok(),
+              is_scalar);
+    EXPECT_EQ(RunOp("TensorListReserve", {ids, count}, {{"element_dtype", DType::kFloat}}).ok(),
+              is_scalar);
   }
 }
 

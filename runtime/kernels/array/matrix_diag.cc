@@ -4,6 +4,7 @@
 #include "runtime/kernels/primitives/band_part.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/strided_copy.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -110,8 +111,8 @@ class MatrixDiagKernel : public OpKernel {
     const Tensor* padding = nullptr;
     if (ctx.num_inputs() > 1) {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
-      ASSIGN_OR_RETURN(rows, ReadIndexScalar(ctx.input(2), "num_rows"));
-      ASSIGN_OR_RETURN(columns, ReadIndexScalar(ctx.input(3), "num_cols"));
+      ASSIGN_OR_RETURN(rows, ReadIntegerOfScalar(ctx.input(2), "num_rows"));
+      ASSIGN_OR_RETURN(columns, ReadIntegerOfScalar(ctx.input(3), "num_cols"));
       if (ctx.input(4).num_elements() != 1) {
         return absl::InvalidArgumentError("padding_value must be a scalar");
       }

@@ -3,6 +3,7 @@
 #include "runtime/kernels/data_flow/list_shape.h"
 #include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/tensor_list.h"
 
@@ -19,8 +20,9 @@ class MakeListKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(PartialShape shape, ReadElementShape(ctx.input(0)));
-    ASSIGN_OR_RETURN(const int64_t count,
-                     ReadIndexScalar(ctx.input(1), reserve_ ? "num_elements" : "max_num_elements"));
+    ASSIGN_OR_RETURN(
+        const int64_t count,
+        ReadIntegerOfScalar(ctx.input(1), reserve_ ? "num_elements" : "max_num_elements"));
     auto list = std::make_shared<TensorList>(dtype_, std::move(shape));
     if (reserve_) {
       RETURN_IF_ERROR(list->Resize(count));
@@ -81,7 +83,7 @@ class ListResizeKernel : public OpKernel {
   explicit ListResizeKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(1), "size"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(ctx.input(1), "size"));
     ASSIGN_OR_RETURN(std::shared_ptr<TensorList> list, TakeTensorListInput(ctx, 0));
     RETURN_IF_ERROR(list->Resize(size));
     SetTensorListOutput(ctx, 0, std::move(list));
@@ -128,7 +130,7 @@ class ListSetItemKernel : public OpKernel {
         resize_(build.attr<bool>("resize_if_index_out_of_bounds")) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIntegerOfScalar(ctx.input(1), "index"));
     ASSIGN_OR_RETURN(std::shared_ptr<TensorList> list, TakeTensorListInput(ctx, 0));
     RETURN_IF_ERROR(CheckListDType(*list, dtype_));
     if (resize_ && index >= list->size()) RETURN_IF_ERROR(list->Resize(index + 1));

@@ -4,6 +4,7 @@
 #include "runtime/kernels/data_flow/list_shape.h"
 #include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/tensor_list.h"
 
 namespace tessera {
@@ -286,7 +287,7 @@ class ListScatterKernel : public OpKernel {
     ASSIGN_OR_RETURN(PartialShape shape, ReadElementShape(ctx.input(2)));
     int64_t size = -1;
     if (ctx.num_inputs() > 3) {
-      ASSIGN_OR_RETURN(size, ReadIndexScalar(ctx.input(3), "num_elements"));
+      ASSIGN_OR_RETURN(size, ReadIntegerOfScalar(ctx.input(3), "num_elements"));
       if (size < -1) return absl::InvalidArgumentError("num_elements must be at least -1");
     }
     int64_t needed = 0;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -84,7 +84,7 @@ class StackKernel : public OpKernel {
       : name_(build.node_name()), dtype_(build.attr<DType>("elem_type")) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const int64_t max_size, ReadIndexScalar(ctx.input(0), "max_size"));
+    ASSIGN_OR_RETURN(const int64_t max_size, ReadIntegerOfScalar(ctx.input(0), "max_size"));
     ResourceHandle handle;
     handle.name = name_;
     handle.type_name = std::string(TensorStack::kTypeName);

@@ -14,6 +14,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -90,11 +91,7 @@ class TensorArrayKernel : public OpKernel {
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    if (ctx.input(0).rank() != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("size must be a scalar, has shape ", ctx.input(0).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "size"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(ctx.input(0), "size"));
     ASSIGN_OR_RETURN(IntrusivePtr<TensorArray> array, TensorArray::Make(options_, size));
     return GiveHandle(ctx, std::move(array), absl::StrCat(name_, "_", next_.fetch_add(1)));
   }
@@ -150,7 +147,7 @@ class TensorArrayWriteKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
-    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIntegerOfScalar(ctx.input(1), "index"));
     RETURN_IF_ERROR(array->Write(ctx, add_n_, index, ctx.TakeInput(2)));
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
@@ -178,7 +175,7 @@ class TensorArrayReadKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
-    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIntegerOfScalar(ctx.input(1), "index"));
     ASSIGN_OR_RETURN(Tensor value, array->Read(ctx, index));
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();

@@ -11,10 +11,10 @@
 #include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/box_selection.h"
 #include "runtime/kernels/primitives/primitive.h"
 #include "runtime/kernels/primitives/selected_boxes.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -73,11 +73,7 @@ class NonMaxSuppressionKernel : public OpKernel {
                        " and scores [n], have shapes ", boxes.shape().ToString(), " and ",
                        scores.shape().ToString()));
     }
-    if (!ctx.input(2).shape().IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'max_output_size' must be a scalar, has shape ", ctx.input(2).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t wanted, ReadIndexScalar(ctx.input(2), "max_output_size"));
+    ASSIGN_OR_RETURN(const int64_t wanted, ReadIntegerOfScalar(ctx.input(2), "max_output_size"));
     if (wanted < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'max_output_size' must not be negative, is ", wanted));
@@ -250,11 +246,7 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
 
  private:
   static absl::StatusOr<int64_t> ReadCount(const Tensor& input, absl::string_view name) {
-    if (!input.shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' must be a scalar, has shape ", input.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t count, ReadIndexScalar(input, name));
+    ASSIGN_OR_RETURN(const int64_t count, ReadIntegerOfScalar(input, name));
     if (count > 0) return count;
     return absl::InvalidArgumentError(absl::StrCat("'", name, "' must be positive, is ", count));
   }

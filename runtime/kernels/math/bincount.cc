@@ -7,21 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/histogram.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/row_splits.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
 
 // The number of bins. Errors: INVALID_ARGUMENT unless `size` is a scalar and not negative.
 absl::StatusOr<int64_t> ReadSize(const Tensor& size) {
-  if (!size.shape().IsScalar()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'size' must be a scalar, has shape ", size.shape().ToString()));
-  }
-  ASSIGN_OR_RETURN(const int64_t bins, ReadIndexScalar(size, "size"));
+  ASSIGN_OR_RETURN(const int64_t bins, ReadIntegerOfScalar(size, "size"));
   if (bins >= 0) return bins;
   return absl::InvalidArgumentError(absl::StrCat("'size' must not be negative, is ", bins));
 }
@@ -114,11 +110,7 @@ class HistogramKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat("'value_range' must have two elements, has ",
                                                      "shape ", range.shape().ToString()));
     }
-    if (!ctx.input(2).shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'nbins' must be a scalar, has shape ", ctx.input(2).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t bins, ReadIndexScalar(ctx.input(2), "nbins"));
+    ASSIGN_OR_RETURN(const int64_t bins, ReadIntegerOfScalar(ctx.input(2), "nbins"));
     if (bins <= 0) {
       return absl::InvalidArgumentError(absl::StrCat("'nbins' must be positive, is ", bins));
     }

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/arithmetic_sequence.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -111,7 +111,7 @@ class LinSpaceKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
     RETURN_IF_ERROR(CheckScalar(ctx.input(1), "stop"));
-    ASSIGN_OR_RETURN(const int64_t num, ReadIndexScalar(ctx.input(2), "num"));
+    ASSIGN_OR_RETURN(const int64_t num, ReadIntegerOfScalar(ctx.input(2), "num"));
     if (num <= 0) {
       return absl::InvalidArgumentError(absl::StrCat("'num' must be positive, is ", num));
     }

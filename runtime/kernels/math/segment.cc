@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/segment_reduce.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -106,12 +106,7 @@ class UnsortedSegmentKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
     const Tensor& segment_ids = ctx.input(1);
-    const Tensor& num_segments = ctx.input(2);
-    if (!num_segments.shape().IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat("num_segments must be a scalar, has shape ",
-                                                     num_segments.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t segments, ReadIndexScalar(num_segments, "num_segments"));
+    ASSIGN_OR_RETURN(const int64_t segments, ReadIntegerOfScalar(ctx.input(2), "num_segments"));
     if (segments < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'num_segments' must not be negative, is ", segments));

@@ -4,6 +4,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/sort.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -32,9 +33,7 @@ class TopKKernel : public OpKernel {
 
  private:
   static absl::StatusOr<int64_t> ReadK(const Tensor& k) {
-    if (k.shape().IsScalar()) return ReadIndexScalar(k, "k");
-    return absl::InvalidArgumentError(
-        absl::StrCat("'k' must be a scalar, has shape ", k.shape().ToString()));
+    return ReadIntegerOfScalar(k, "k");
   }
 
   const Primitive<TopK> top_k_;
@@ -95,11 +94,7 @@ class InTopKKernel : public OpKernel {
     }
     int64_t k = k_;
     if (ctx.num_inputs() > 2) {
-      if (!ctx.input(2).shape().IsScalar()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("'k' must be a scalar, has shape ", ctx.input(2).shape().ToString()));
-      }
-      ASSIGN_OR_RETURN(k, ReadIndexScalar(ctx.input(2), "k"));
+      ASSIGN_OR_RETURN(k, ReadIntegerOfScalar(ctx.input(2), "k"));
     }
     ASSIGN_OR_RETURN(Tensor * result, ctx.AllocateOutput(0, targets.shape()));
     return in_top_k_(ctx, k, predictions, targets, result);
@@ -121,11 +116,7 @@ class NthElementKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    if (!ctx.input(1).shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'n' must be a scalar, has shape ", ctx.input(1).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(int64_t n, ReadIndexScalar(ctx.input(1), "n"));
+    ASSIGN_OR_RETURN(int64_t n, ReadIntegerOfScalar(ctx.input(1), "n"));
     if (n < 0 || x.rank() < 1 || x.dim(x.rank() - 1) <= n) {
       return absl::InvalidArgumentError(
           absl::StrCat("no element ", n, " in rows of shape ", x.shape().ToString()));

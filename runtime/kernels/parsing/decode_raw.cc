@@ -3,6 +3,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -65,7 +66,7 @@ class DecodePaddedRawKernel : public OpKernel {
       : little_endian_(build.attr<bool>("little_endian")), dtype_(build.attr<DType>("out_type")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    ASSIGN_OR_RETURN(const int64_t bytes, ReadIndexScalar(ctx.input(1), "fixed_length"));
+    ASSIGN_OR_RETURN(const int64_t bytes, ReadIntegerOfScalar(ctx.input(1), "fixed_length"));
     const int64_t width = static_cast<int64_t>(DTypeSize(dtype_));
     if (bytes <= 0 || bytes % width != 0) {
       return absl::InvalidArgumentError(absl::StrCat("fixed_length ", bytes,

@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -123,7 +124,7 @@ class QuantizeAndDequantizeKernel : public OpKernel {
     const Tensor& x = ctx.input(0);
     int64_t bits = bits_;
     if (ctx.num_inputs() > 3) {
-      ASSIGN_OR_RETURN(bits, ReadIndexScalar(ctx.input(3), "num_bits"));
+      ASSIGN_OR_RETURN(bits, ReadIntegerOfScalar(ctx.input(3), "num_bits"));
       RETURN_IF_ERROR(CheckBits(bits));
     }
     // With num_bits as an input, TensorFlow refuses scalars as a whole, too.

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/row_splits.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
@@ -53,11 +53,7 @@ class SparseBincountKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
     const Tensor& weights = ctx.input(4);
     if (sparse.rank() < 1) return absl::InvalidArgumentError("a scalar cannot be counted");
-    if (!ctx.input(3).shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'size' must be a scalar, has shape ", ctx.input(3).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(3), "size"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(ctx.input(3), "size"));
     if (size < 0) {
       return absl::InvalidArgumentError(absl::StrCat("'size' must not be negative, is ", size));
     }

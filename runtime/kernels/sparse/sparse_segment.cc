@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/segment_lookup.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -46,12 +47,7 @@ class SparseSegmentKernel : public OpKernel {
  private:
   absl::StatusOr<int64_t> CountSegments(KernelContext& ctx) const {
     if (has_count_) {
-      const Tensor& num_segments = ctx.input(3);
-      if (!num_segments.shape().IsScalar()) {
-        return absl::InvalidArgumentError(absl::StrCat("num_segments must be a scalar, has shape ",
-                                                       num_segments.shape().ToString()));
-      }
-      ASSIGN_OR_RETURN(const int64_t rows, ReadIndexScalar(num_segments, "num_segments"));
+      ASSIGN_OR_RETURN(const int64_t rows, ReadIntegerOfScalar(ctx.input(3), "num_segments"));
       if (rows < 0) return absl::InvalidArgumentError(absl::StrCat("num_segments is ", rows));
       return rows;
     }

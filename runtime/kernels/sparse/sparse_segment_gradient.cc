@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/segment_lookup.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -39,7 +40,7 @@ class SparseSegmentGradientKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat("there are ", indices.dim(0), " indices but ",
                                                      segment_ids.dim(0), " segment ids"));
     }
-    ASSIGN_OR_RETURN(int64_t rows, ReadIndexScalar(ctx.input(3), "output_dim0"));
+    ASSIGN_OR_RETURN(int64_t rows, ReadIntegerOfScalar(ctx.input(3), "output_dim0"));
     if (rows < 0) return absl::InvalidArgumentError(absl::StrCat("output_dim0 is ", rows));
     if (only_touched_rows_) RETURN_IF_ERROR(NumberTouchedRows(ctx, &indices, &rows));
     IndexVector dims(gradient.shape().dims().begin(), gradient.shape().dims().end());

@@ -3,6 +3,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/strides.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -123,7 +124,7 @@ class SegmentJoinKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& ids = ctx.input(1);
-    ASSIGN_OR_RETURN(const int64_t segments, ReadIndexScalar(ctx.input(2), "num_segments"));
+    ASSIGN_OR_RETURN(const int64_t segments, ReadIntegerOfScalar(ctx.input(2), "num_segments"));
     if (segments < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("num_segments must be non-negative, is ", segments));
