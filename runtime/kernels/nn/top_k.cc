@@ -32,9 +32,7 @@ class TopKKernel : public OpKernel {
   }
 
  private:
-  static absl::StatusOr<int64_t> ReadK(const Tensor& k) {
-    return ReadIntegerOfScalar(k, "k");
-  }
+  static absl::StatusOr<int64_t> ReadK(const Tensor& k) { return ReadIntegerOfScalar(k, "k"); }
 
   const Primitive<TopK> top_k_;
   const int64_t k_;
