@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/strides.h"
+#include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/sparse/row_major_order.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
@@ -61,7 +62,7 @@ void Reduce(const SparseTensor& input, const Reduction& reduction, bool max,
     const T value = in[order[n]];
     if (n > 0 && CompareIndices(key, keys.data() + order[n - 1] * depth, depth) == 0) {
       if (!max) {
-        values->back() = static_cast<T>(values->back() + value);
+        values->back() = WrappingAdd(values->back(), value);
       } else if constexpr (requires { value < value; }) {
         if (values->back() < value) values->back() = value;
       }
@@ -226,7 +227,7 @@ class SparseAddKernel : public OpKernel {
         } else if (j < 0) {
           sums.emplace_back(a.index(i), a.values.data<T>()[i]);
         } else {
-          const T sum = static_cast<T>(a.values.data<T>()[i] + b.values.data<T>()[j]);
+          const T sum = WrappingAdd(a.values.data<T>()[i], b.values.data<T>()[j]);
           if (Magnitude(sum) >= least) sums.emplace_back(a.index(i), sum);
         }
       });
