@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// What an integer of T does not hold of a float or a double has no meaning in C++. Here it becomes
-// the lowest int32 or int64, and a narrower integer gets the low bits of the int32. Numbers of other
-// types are converted as by static_cast.
+// Converts a float or a double. C++ gives no meaning to one that an integer of T does not hold.
+// Here it becomes the lowest int32 or int64, and a narrower integer gets the low bits of the int32.
+// Numbers of other types are converted as by static_cast.
 template <typename T, typename F>
 constexpr T ConvertAsX86(F x) {
   if constexpr (std::is_integral_v<T> && std::is_floating_point_v<F>) {

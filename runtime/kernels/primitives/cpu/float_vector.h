@@ -48,8 +48,8 @@ class FloatVector {
     const __m512 root = x.lanes_ * estimate;
     const __m512 error = _mm512_fnmadd_ps(root, half * estimate, half);
     const __m512 better = _mm512_fmadd_ps(root, error, root);
-    // As unsigned numbers, zeros, denormal and negative ones are large once the least normal number
-    // is subtracted.
+    // Once the least normal number is subtracted, zeros, denormal and negative numbers are large
+    // unsigned ones.
     const __m512i place =
         _mm512_sub_epi32(_mm512_castps_si512(x.lanes_), _mm512_set1_epi32(kLeastNormal));
     const __mmask16 is_other =

@@ -13,8 +13,8 @@
 
 namespace tessera {
 
-// What the chunks of a batch are ranges of: the matrices of each run, or the rows or columns of
-// each matrix.
+// Chunks of a batch are ranges of the matrices of each run, or of the rows or the columns of each
+// matrix. This says which.
 enum class ChunkAxis { kMatrices, kRows, kColumns };
 
 // A batch that is split into chunks for oneDNN.
