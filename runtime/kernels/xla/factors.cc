@@ -70,6 +70,8 @@ class SvdKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const s, ctx.AllocateOutput(0, s_shape));
     ASSIGN_OR_RETURN(Tensor* const u, ctx.AllocateOutput(1, u_shape));
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(2, v_shape));
+    // There may be any number of matrices without rows and columns.
+    if (u->num_elements() == 0 && v->num_elements() == 0) return absl::OkStatus();
     return VisitFactorType(x.dtype(), [&]<typename T, typename C>() {
       for (int64_t i = 0; i < batch.count; ++i) {
         if (least == 0) {
