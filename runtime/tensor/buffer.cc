@@ -1,12 +1,18 @@
 #include "runtime/tensor/buffer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "runtime/base/logging.h"
+#include "runtime/host/mapping_guard.h"
 #include "runtime/tensor/large_blocks.h"
 
 namespace tessera {
@@ -43,6 +49,16 @@ class LargeBuffer final : public Buffer {
   const size_t block_size_;
 };
 
+// A buffer that is whole pages of a mapping.
+class WeightsBuffer final : public Buffer {
+ public:
+  WeightsBuffer(char* data, size_t size) : Buffer(data, size, true) {}
+  ~WeightsBuffer() override {
+    DropPages(data_, size_);  // in slices, which hold nobody up
+    ::munmap(data_, size_);
+  }
+};
+
 static_assert(sizeof(HeapBuffer) <= kBufferAlignment);
 static_assert(sizeof(LargeBuffer) <= kBufferAlignment);
 
@@ -64,6 +80,69 @@ class ProcessHeap final : public Allocator {
       return OutOfMemory(size);
     return buffer;
   }
+};
+
+// Puts blocks side by side in huge pages, because the matrix of a small layer does not fill one,
+// nor the last part of a large matrix its last one. Memory that is given back is not handed out
+// again; what a huge page holds beside a block that has gone stays in place.
+class PagesForWeights final : public Allocator {
+ public:
+  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
+    if (size < kMinBlock || size > SIZE_MAX / 2) return HeapAllocator()->Allocate(size);
+    Fresh fresh;
+    char* const block = Take(RoundUp(size, kPage), &fresh);
+    if (block == nullptr) return HeapAllocator()->Allocate(size);
+    // Outside the lock, because the first huge page may take a while.
+    if (fresh.size > 0) AskForHugePages(fresh.begin, fresh.size, &trials_);
+    return IntrusivePtr<Buffer>(MakeRefCounted<WeightsBuffer>(block, size));
+  }
+
+ private:
+  static constexpr size_t kPage = size_t{1} << 12;
+  // Smaller blocks come from the heap.
+  static constexpr size_t kMinBlock = size_t{1} << 16;
+  // Blocks below this size come from the heap if a new huge page would have to begin for them, of
+  // which they would fill little.
+  static constexpr size_t kMinFirstBlock = size_t{1} << 19;
+  // The address space that is reserved at a time.
+  static constexpr size_t kReserved = size_t{1} << 26;
+
+  // Huge pages that a block is the first one to use.
+  struct Fresh {
+    char* begin = nullptr;
+    size_t size = 0;
+  };
+
+  static size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+  // Returns null for a small block, and if memory runs out.
+  char* Take(size_t size, Fresh* fresh) {
+    absl::MutexLock lock(&mu_);
+    if (size < kMinFirstBlock && static_cast<size_t>(asked_ - next_) < size) return nullptr;
+    if (static_cast<size_t>(end_ - next_) < size) {
+      const size_t reserved = RoundUp(std::max(size, kReserved), kHugePage);
+      char* const map = static_cast<char*>(MapAtHugePage(reserved));
+      if (map == nullptr) return nullptr;
+      if (end_ > next_) ::munmap(next_, static_cast<size_t>(end_ - next_));
+      next_ = asked_ = map;
+      end_ = map + reserved;
+    }
+    char* const block = next_;
+    next_ += size;
+    if (next_ > asked_) {
+      *fresh = {asked_, RoundUp(static_cast<size_t>(next_ - asked_), kHugePage)};
+      asked_ += fresh->size;
+    }
+    return block;
+  }
+
+  HugePageTrials trials_;
+  absl::Mutex mu_;
+  // [next_, end_) is mapped and not handed out. Huge pages were asked for, where they come quickly,
+  // up to asked_.
+  char* next_ ABSL_GUARDED_BY(mu_) = nullptr;
+  char* asked_ ABSL_GUARDED_BY(mu_) = nullptr;
+  char* end_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 class FileBuffer final : public Buffer {
@@ -127,6 +206,11 @@ IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size) {
 Allocator* HeapAllocator() {
   static ProcessHeap* const heap = new ProcessHeap;
   return heap;
+}
+
+Allocator* WeightsAllocator() {
+  static PagesForWeights* const pages = new PagesForWeights;
+  return pages;
 }
 
 IntrusivePtr<Buffer> MapBuffer(std::shared_ptr<const MappedFile> file, size_t offset, size_t size) {

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <complex>
-#include <cstdio>
-#include <fstream>
 #include <limits>
-#include <numeric>
 #include <string>
-#include <vector>
 
 #include "Eigen/Core"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/tensor/resource_handle.h"
@@ -126,48 +120,6 @@ TEST(TensorTest, WeightsLieSideBySide) {
     adjacent += i > 0 && tensors[i].raw() == tensors[i - 1].raw() + kSize;
   }
   EXPECT_GT(adjacent, kCount * 9 / 10);
-}
-
-// Returns how many bytes of the process's mappings in [begin, end) lie in huge pages.
-int64_t BytesInHugePages(const char* begin, const char* end) {
-  std::ifstream maps("/proc/self/smaps");
-  int64_t bytes = 0;
-  bool is_inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    uintptr_t first = 0, last = 0;
-    int64_t kilobytes = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &last) == 2) {
-      is_inside =
-          first < reinterpret_cast<uintptr_t>(end) && last > reinterpret_cast<uintptr_t>(begin);
-    } else if (is_inside && std::sscanf(line.c_str(), "AnonHugePages: %ld", &kilobytes) == 1) {
-      bytes += kilobytes << 10;
-    }
-  }
-  return bytes;
-}
-
-// Pages that the host of a virtual machine is slow to give are moved in the background. Where the
-// kernel has no huge pages, the test ends with the small ones.
-TEST(TensorTest, WeightsKeepTheirValuesWhenTheyMoveToHugePages) {
-  constexpr int64_t kSize = 5 << 18, kCount = 40;
-  std::vector<Tensor> tensors;
-  for (int i = 0; i < kCount; ++i) {
-    tensors.push_back(Tensor::Allocate(DType::kInt32, {kSize / 4}, WeightsAllocator()).value());
-    std::iota(tensors[i].data<int32_t>(), tensors[i].data<int32_t>() + kSize / 4, i);
-  }
-  const auto [first, last] =
-      std::minmax_element(tensors.begin(), tensors.end(),
-                          [](const Tensor& a, const Tensor& b) { return a.raw() < b.raw(); });
-  const absl::Time deadline = absl::Now() + absl::Seconds(6);
-  while (BytesInHugePages(first->raw(), last->raw()) < kCount * kSize * 9 / 10 &&
-         absl::Now() < deadline) {
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  for (int i = 0; i < kCount; ++i) {
-    std::vector<int32_t> expected(kSize / 4);
-    std::iota(expected.begin(), expected.end(), i);
-    EXPECT_EQ(tensors[i].flat<int32_t>(), absl::MakeConstSpan(expected)) << i;
-  }
 }
 
 TEST(TensorTest, EmptyTensorsHaveAPointer) {
