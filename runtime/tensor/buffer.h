@@ -78,10 +78,11 @@ class Allocator {
 // (runtime/tensor/large_blocks.h).
 Allocator* HeapAllocator();
 
-// Returns the allocator for data that is written once and kept long, such as packed weights. Memory
-// goes back to the system as soon as it is freed. It never has huge pages, which are slow to get
-// when the host of a virtual machine has to find the memory first (docs/performance.md). Blocks
-// below a mebibyte come from the heap. Thread-safe.
+// Returns the allocator for data that is written once and kept long, such as packed weights. Blocks
+// of 64 KiB and more lie side by side in huge pages, for as long as those come quickly: where the
+// host of a virtual machine has to find the memory first, small pages follow (docs/performance.md).
+// The memory of such a block goes back to the system as soon as it is freed; smaller blocks come
+// from the heap. Thread-safe.
 Allocator* WeightsAllocator();
 
 // Does what HeapAllocator()->Allocate() does without the virtual call. Returns null if memory runs
