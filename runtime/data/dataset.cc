@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "runtime/base/status.h"
 
 namespace tessera {
@@ -47,12 +46,7 @@ absl::Status ElementSpec::CheckTypes(absl::Span<const Tensor> element) const {
 
 absl::StatusOr<bool> Iterator::Next(StepContext& step, Element* element) {
   // Here, because a pipeline that never yields pulls elements from something all the time.
-  if (step.cancellation != nullptr && step.cancellation->IsCancelled()) [[unlikely]] {
-    return absl::CancelledError("the step was cancelled");
-  }
-  if (step.deadline != absl::InfiniteFuture() && absl::Now() >= step.deadline) [[unlikely]] {
-    return absl::DeadlineExceededError("the step ran longer than its timeout");
-  }
+  RETURN_IF_ERROR(CheckGoingOn(step));
   return Produce(step, element);
 }
 

@@ -19,16 +19,6 @@ absl::Status PrepareRefInput(Value& value, bool read, bool may_be_uninitialized)
                    " has none yet; run its initializer or restore a checkpoint first"));
 }
 
-absl::Status CheckDeadlineAndCancellation(const StepContext& step) {
-  if (step.deadline != absl::InfiniteFuture() && absl::Now() >= step.deadline) {
-    return absl::DeadlineExceededError("the step ran longer than its timeout");
-  }
-  if (step.cancellation != nullptr && step.cancellation->IsCancelled()) {
-    return absl::CancelledError("the step was cancelled");
-  }
-  return absl::OkStatus();
-}
-
 void FailStep(StepContext& step, const absl::Status& error) {
   if (step.rendezvous != nullptr) step.rendezvous->Abort(error);
   if (step.cancellation != nullptr) step.cancellation->Cancel();

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "runtime/framework/kernel.h"
 
 namespace tessera {
@@ -13,18 +12,6 @@ namespace tessera {
 // tensor, and the value of the variable becomes the tensor of the slot.
 // Errors: FAILED_PRECONDITION if the variable is not initialised and must be.
 absl::Status PrepareRefInput(Value& value, bool read, bool may_be_uninitialized);
-
-// Errors: DEADLINE_EXCEEDED after the deadline of the step, CANCELLED if it was cancelled.
-absl::Status CheckDeadlineAndCancellation(const StepContext& step);
-
-// The same, without a call for a step that has no deadline.
-inline absl::Status CheckGoingOn(const StepContext& step) {
-  if (step.deadline == absl::InfiniteFuture() &&
-      (step.cancellation == nullptr || !step.cancellation->IsCancelled())) [[likely]] {
-    return absl::OkStatus();
-  }
-  return CheckDeadlineAndCancellation(step);
-}
 
 // Ends a step that has failed: wakes the kernels that wait, and aborts the rendezvous with `error`.
 void FailStep(StepContext& step, const absl::Status& error);

@@ -1,8 +1,19 @@
 #include "runtime/framework/kernel.h"
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 
 namespace tessera {
+
+absl::Status CheckDeadlineAndCancellation(const StepContext& step) {
+  if (step.deadline != absl::InfiniteFuture() && absl::Now() >= step.deadline) {
+    return absl::DeadlineExceededError("the step ran longer than its timeout");
+  }
+  if (step.cancellation != nullptr && step.cancellation->IsCancelled()) {
+    return absl::CancelledError("the step was cancelled");
+  }
+  return absl::OkStatus();
+}
 
 ArgRange KernelBuild::inputs(absl::string_view arg) const {
   absl::StatusOr<ArgRange> range = InputRange(op_, attrs_, arg);

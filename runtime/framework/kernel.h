@@ -107,6 +107,17 @@ struct StepContext {
   int call_depth = 0;  // nesting of function calls, bounded against endless recursion
 };
 
+// Errors: DEADLINE_EXCEEDED after the deadline of the step, CANCELLED if it was cancelled.
+absl::Status CheckDeadlineAndCancellation(const StepContext& step);
+// The same, without a call for a step that has no deadline.
+inline absl::Status CheckGoingOn(const StepContext& step) {
+  if (step.deadline == absl::InfiniteFuture() &&
+      (step.cancellation == nullptr || !step.cancellation->IsCancelled())) [[likely]] {
+    return absl::OkStatus();
+  }
+  return CheckDeadlineAndCancellation(step);
+}
+
 // How exact and how reproducible matrix products and convolutions are.
 enum class Numerics : uint8_t {
   // The fastest algorithm whose errors stay within 1e-5 of the largest output. The last bits of a
@@ -351,7 +362,9 @@ class KernelContext {
   Stream* stream() const { return device_ == nullptr ? nullptr : device_->stream(); }
   ResourceManager& resources() const { return *step_->resources; }
   ThreadPool* pool() const { return step_->intra_op_pool; }
-  bool IsCancelled() const { return step_->cancellation && step_->cancellation->IsCancelled(); }
+  // Returns an error once the step has ended. A kernel that may run long asks now and then, and
+  // returns the error.
+  absl::Status CheckGoingOn() const { return tessera::CheckGoingOn(*step_); }
 
   // Runs a loop over [0, total) on the intra-op threads of the step. See ThreadPool::ParallelFor.
   void ParallelFor(int64_t total, double cost_per_item,

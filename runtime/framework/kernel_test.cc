@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/time/clock.h"
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -55,6 +56,20 @@ TEST(KernelRegistryTest, ChoosesByTypePriorityAndLabel) {
   EXPECT_EQ(RunOn(**Create({{"T", DType::kFloat}}), &value, false, &in_place), 2);
   EXPECT_EQ(
       RunOn(**Create({{"T", DType::kFloat}, {"_kernel", "special"}}), &value, false, &in_place), 3);
+}
+
+TEST(KernelContextTest, KnowsWhenTheStepHasEnded) {
+  CancellationManager cancellation;
+  StepContext step;
+  step.cancellation = &cancellation;
+  const KernelContext ctx(step, nullptr);
+  EXPECT_TRUE(ctx.CheckGoingOn().ok());
+  step.deadline = absl::Now() - absl::Seconds(1);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ctx.CheckGoingOn()));
+  step.deadline = absl::Now() + absl::Hours(1);
+  EXPECT_TRUE(ctx.CheckGoingOn().ok());
+  cancellation.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(ctx.CheckGoingOn()));
 }
 
 TEST(KernelRegistryTest, SaysWhichTypesThereAre) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/status.h"
 #include "runtime/data/record_file.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/io/matching_files.h"
@@ -54,7 +55,7 @@ class RecordInputKernel final : public OpKernel {
     }
     std::vector<std::string> batch;
     while (static_cast<int64_t>(batch.size()) < batch_size_) {
-      if (ctx.IsCancelled()) return absl::CancelledError("the step was cancelled");
+      RETURN_IF_ERROR(ctx.CheckGoingOn());
       RETURN_IF_ERROR(Fill());
       if (!buffer_.empty()) {
         std::swap(buffer_[random_() % buffer_.size()], buffer_.back());

@@ -9,7 +9,7 @@
 #include "Eigen/Core"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/random/simple_random.h"
@@ -40,10 +40,7 @@ class PointSampler {
     float least = std::numeric_limits<float>::infinity();
     Eigen::VectorXf best_distances;
     for (int64_t i = 0; i <= retries; ++i) {
-      if (ctx.IsCancelled()) return absl::CancelledError("the step ended while points were drawn");
-      if (absl::Now() >= ctx.step().deadline) {
-        return absl::DeadlineExceededError("the time of the step ended while points were drawn");
-      }
+      RETURN_IF_ERROR(ctx.CheckGoingOn());
       const int64_t candidate = Draw();
       Eigen::VectorXf left = distances_.cwiseMin(DistancesTo(candidate));
       const float sum = left.sum();

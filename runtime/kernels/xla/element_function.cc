@@ -8,7 +8,7 @@ namespace tessera {
 absl::Status ElementFunction::Apply(KernelContext& ctx, const std::vector<Tensor>& args,
                                     absl::Span<const DType> types,
                                     std::vector<Tensor>* results) const {
-  if (ctx.IsCancelled()) return absl::CancelledError("the step was cancelled");
+  RETURN_IF_ERROR(ctx.CheckGoingOn());
   const int64_t count = args[0].num_elements();
   if (function_->num_args() != static_cast<int>(args.size()) ||
       function_->num_results() != static_cast<int>(types.size())) {
