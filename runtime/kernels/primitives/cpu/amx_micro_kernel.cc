@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/kernels/primitives/cpu/avx512_epilogue.h"
+#include "runtime/kernels/primitives/cpu/vector_epilogue.h"
 
 #ifdef TESSERA_EMULATED_TILES
 #include "runtime/kernels/primitives/cpu/emulated_amx.h"
@@ -13,6 +13,8 @@
 
 namespace tessera::gemm {
 namespace {
+
+using namespace TESSERA_FMA_ABI;
 
 // The number of rows in a block.
 constexpr int64_t kRows = 32;
@@ -114,8 +116,8 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
   _tile_zero(3);
   const Planes planes(p.rows);
   const int64_t steps = p.positions * (p.end_block - p.first_block);
-  const int64_t share = (p.prefetch_bytes / steps + kLine - 1) / kLine * kLine;
-  const char* prefetch = p.prefetch;
+  const int64_t share = (p.prefetch.size / steps + kLine - 1) / kLine * kLine;
+  const char* prefetch = static_cast<const char*>(p.prefetch.at);
   for (int64_t position = 0; position < p.positions; ++position) {
     const int64_t row = first + (p.shifts == nullptr ? 0 : p.shifts[position]);
     const uint16_t* rows = planes.at(p.first_block, row);
@@ -157,13 +159,13 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
 bool SplitRows(const float* from, int64_t step, int64_t count, int64_t depth, int64_t plane,
                uint16_t* to) {
   __m512i largest = _mm512_setzero_si512();
-  const __mmask16 first = First(depth), second = First(depth - 16);
+  const FirstLanes first(depth), second(depth - 16);
   // Selects the upper half of each element of two vectors, one vector after the other.
   const __m512i upper =
       _mm512_add_epi16(_mm512_slli_epi16(_mm512_load_si512(kCounting), 1), _mm512_set1_epi16(1));
   for (int64_t i = 0; i < count; ++i) {
-    __m512 x0 = _mm512_maskz_loadu_ps(first, from);
-    __m512 x1 = _mm512_maskz_loadu_ps(second, from + 16);
+    __m512 x0 = first.Load(from);
+    __m512 x1 = second.Load(from + 16);
     largest = _mm512_max_epu32(largest, _mm512_max_epu32(Magnitude(x0), Magnitude(x1)));
     for (int64_t part = 0; part < kParts; ++part) {
       const __m512i part0 = TakePart(x0), part1 = TakePart(x1);
@@ -189,13 +191,14 @@ class Kernel final : public MicroKernel {
         const float* const matrix = w.data + position * w.depth * w.columns;
         for (int64_t term = 0; term < w.depth; term += kBlock, to += kStep) {
           for (int64_t tile = 0; tile < 2; ++tile) {
-            const __mmask16 mask = First(w.columns - column - tile * 16);
+            const int64_t columns = w.columns - column - tile * 16;
             const float* const from = matrix + (column + tile * 16) * w.column_stride;
             for (int64_t pair = 0; pair < 16; ++pair) {
               const int64_t i = term + 2 * pair;
-              __m512 even = Load(from + i * w.row_stride, w.column_stride, i < w.depth ? mask : 0);
-              __m512 odd =
-                  Load(from + (i + 1) * w.row_stride, w.column_stride, i + 1 < w.depth ? mask : 0);
+              __m512 even =
+                  Load(from + i * w.row_stride, w.column_stride, i < w.depth ? columns : 0);
+              __m512 odd = Load(from + (i + 1) * w.row_stride, w.column_stride,
+                                i + 1 < w.depth ? columns : 0);
               largest =
                   _mm512_max_epu32(largest, _mm512_max_epu32(Magnitude(even), Magnitude(odd)));
               for (int64_t part = 0; part < kParts; ++part) {
@@ -254,7 +257,7 @@ class Kernel final : public MicroKernel {
     } else {
       columns > 16 ? Sum<1, 2>(p, first, weights, sums) : Sum<1, 1>(p, first, weights, sums);
     }
-    StoreBlock(epilogue, panel, count, p.columns, row_offsets, out, sums);
+    StoreBlock<kBlock>(epilogue, panel * kBlock, count, p.columns, row_offsets, out, sums);
   }
 
   void ConfigureTiles() const override {

@@ -163,21 +163,23 @@ void BlockedGemm(KernelContext& ctx, const MicroKernel& kernel, const gemm::Prod
       // While all row blocks are multiplied by one panel, each of them prefetches a share of the
       // next panel. This holds at `end` too, because the thread usually takes the next range as
       // well.
-      const int64_t from = panel_size * first / depth_blocks;
+      const int64_t strip_size = panel_size / kernel.strips();
+      const int64_t from = strip_size * first / depth_blocks;
       const int64_t share =
-          (panel_size * part.end_block / depth_blocks - from) / static_cast<int64_t>(all.size());
+          (strip_size * part.end_block / depth_blocks - from) / static_cast<int64_t>(all.size());
       if (is_skinny) {
         kernel.MultiplyPanels(part, all[0].first, all[0].count, begin, end, all[0].row_offsets,
                               epilogue, out);
       }
       for (int64_t panel = begin; panel < end && !is_skinny; ++panel) {
-        part.prefetch_bytes = panel + 1 < panels ? share : 0;
-        part.prefetch = product.weights + (panel + 1) * panel_size + from;
+        const char* next = product.weights + (panel + 1) * panel_size + from;
         for (const RowBlock& block : all) {
+          if (panel + 1 < panels) part.prefetch = {next, kernel.strips(), share, strip_size};
           kernel.MultiplyBlock(part, block.first, block.count, panel, block.row_offsets, epilogue,
                                out);
-          part.prefetch += share;
+          next += share;
         }
+        part.prefetch = {};
       }
       epilogue.add = true;
     }

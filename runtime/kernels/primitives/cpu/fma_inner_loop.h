@@ -1,25 +1,30 @@
-// The inner loop of GEMMs on AVX-512: accumulates products with a float panel in registers. Only
-// files compiled for AVX-512 may include it; see avx512_epilogue.h.
+// The inner loop of GEMMs: accumulates products with a float panel in registers. See fma_vector.h
+// for the files that may include it.
 #pragma once
-
-#include <immintrin.h>
 
 #include <span>
 
-#include "runtime/kernels/primitives/cpu/avx512_epilogue.h"
+#include "runtime/kernels/primitives/cpu/fma_vector.h"
 #include "runtime/kernels/primitives/cpu/prefetch.h"
+#include "runtime/kernels/primitives/cpu/vector_epilogue.h"
 
-namespace tessera::gemm {
+namespace tessera::gemm::TESSERA_FMA_ABI {
 
-// The number of rows whose sums are held in registers. With the weights and one broadcast value, 31
-// of the 32 registers are in use.
-inline constexpr int64_t kRegisterRows = 14;
+// The number of rows whose sums of kStripVectors vectors are held in registers. With the weights
+// and one broadcast value, 31 of the 32 registers of AVX-512 are in use, and 15 of AVX2's 16.
+static constexpr int64_t kRegisterRows = kLanes == 16 ? 14 : 6;
+static constexpr int kStripVectors = 2;
+// The columns that are multiplied together. A packed panel consists of such strips, each of which
+// holds its columns term by term: a single strip on AVX-512, and two on AVX2.
+static constexpr int64_t kStripColumns = kStripVectors * kLanes;
+static constexpr int64_t kStrips = kBlock / kStripColumns;
+static_assert(kBlock % kStripColumns == 0);
 // The number of terms to accumulate between two prefetches.
-inline constexpr int64_t kStride = 8;
-inline constexpr int64_t kCacheLine = 64;  // bytes
+static constexpr int64_t kStride = 8;
+static constexpr int64_t kCacheLine = 64;  // bytes
 
 // Rows whose stride is a multiple of this many floats map to few sets of the first-level cache.
-inline constexpr int64_t kConflictingStride = 512;
+static constexpr int64_t kConflictingStride = 512;
 
 // Returns a row stride, in floats, of at least `depth` that avoids cache conflicts.
 static inline int64_t ConflictFreeStride(int64_t depth) {
@@ -33,13 +38,13 @@ struct RowSlice {
   int64_t depth;
 };
 
-// The part of one panel that matches a RowSlice, as AccumulateSlice() reads it.
+// The part of one strip that matches a RowSlice, as AccumulateSlice() reads it.
 class PanelSlice {
  public:
   explicit PanelSlice(const float* weights) : weights_(weights) {}
 
-  // Returns the 16 weights at `offset` floats.
-  __m512 Load(int64_t offset) const { return _mm512_loadu_ps(weights_ + offset); }
+  // Returns the vector of weights at `offset` floats.
+  Floats Load(int64_t offset) const { return LoadFloats(weights_ + offset); }
   // Moves all further loads by this many floats.
   void Advance(int64_t floats) { weights_ += floats; }
 
@@ -50,13 +55,13 @@ class PanelSlice {
 // The assembly of both functions is volatile, so that the compiler keeps its order and its
 // registers. The compiler would otherwise load all values of a term at once, which leaves no
 // registers for the sums.
-static inline __m512 Broadcast(const float* from) {
-  __m512 x;
+static inline Floats Broadcast(const float* from) {
+  Floats x;
   asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
   return x;
 }
 
-static inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
+static inline void MultiplyAdd(Floats x, Floats y, Floats& sum) {
   asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 
@@ -133,11 +138,12 @@ class Prefetcher {
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
 };
 
-// Adds the products of rows and weights to the sums of kCount rows and kVectors * 16 columns. Each
-// weight is loaded once, in the order of the depth. WeightSlice is PanelSlice or has its functions.
+// Adds the products of rows and weights to the sums of kCount rows and kVectors * kLanes columns.
+// Each weight is loaded once, in the order of the depth. WeightSlice is PanelSlice or has its
+// functions.
 template <int kCount, int kVectors, typename WeightSlice>
 static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefetcher* prefetch,
-                                   __m512 (&sums)[kCount][kVectors]) {
+                                   Floats (&sums)[kCount][kVectors]) {
   // One pointer addresses three rows through the index register.
   constexpr int kGroups = (kCount + 2) / 3;
   const float* groups[kGroups];
@@ -150,18 +156,18 @@ static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefe
     // Addresses of many rows are computed anew for each term, as parts of the instructions. The
     // compiler would otherwise keep an index register for each term, and there are not enough.
     if constexpr (kGroups > 2) asm("" : "+r"(step));
-    __m512 w[kVectors];
+    Floats w[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kBlock + 16 * v);
+    for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kStripColumns + kLanes * v);
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
-      const __m512 x = Broadcast(groups[i / 3] + i % 3 * step + term);
+      const Floats x = Broadcast(groups[i / 3] + i % 3 * step + term);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
     }
   };
   const auto move = [&](int64_t depth) __attribute__((always_inline)) {
-    weights.Advance(depth * kBlock);
+    weights.Advance(depth * kStripColumns);
 #pragma GCC unroll 5
     for (int g = 0; g < kGroups; ++g) groups[g] += depth;
   };
@@ -180,32 +186,35 @@ static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefe
 
 // The output of an epilogue that is no more than an addition and a clamp.
 struct Destination {
-  const Epilogue& epilogue;
+  const Epilogue& epilogue;  // its bias is that of the strip's first column
   const int64_t* row_offsets;
-  int64_t columns;  // from the panel's first column on
+  int64_t columns;  // from the strip's first column on
   float* out;
 };
 
-// Stores the sums of kCount rows and kVectors * 16 columns.
-template <int kCount, int kVectors>
-static inline void StoreRows(const Destination& to, const __m512 (&sums)[kCount][kVectors]) {
-  __mmask16 masks[kVectors];
-  __m512 bias[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    masks[v] = First(to.columns - 16 * v);
-    bias[v] = BiasOf(to.epilogue, 16 * v, masks[v]);
-  }
+// Prefetches the lines of the output that StoreRows() writes, which would wait for them.
+template <int kCount>
+static inline void PrefetchRows(const Destination& to) {
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) {
-    if (to.row_offsets[i] < 0) continue;
-    float* const row = to.out + to.row_offsets[i];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      float* const at = row + 16 * v;
-      _mm512_mask_storeu_ps(at, masks[v],
-                            ApplyEpilogue(to.epilogue, sums[i][v], bias[v], masks[v], at));
+    if (to.row_offsets[i] >= 0) _mm_prefetch(to.out + to.row_offsets[i], _MM_HINT_T0);
+  }
+}
+
+// Stores the sums of kCount rows and kVectors * kLanes columns.
+template <int kCount, int kVectors>
+static inline void StoreRows(const Destination& to, const Floats (&sums)[kCount][kVectors]) {
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    const FirstLanes lanes(to.columns - kLanes * v);
+    const Floats bias = BiasOf(to.epilogue, kLanes * v, lanes);
+#pragma GCC unroll 14
+    for (int i = 0; i < kCount; ++i) {
+      if (to.row_offsets[i] < 0) continue;
+      float* const at = to.out + to.row_offsets[i] + kLanes * v;
+      lanes.Store(ApplyEpilogue(to.epilogue, sums[i][v], bias, lanes, at), at);
     }
   }
 }
 
-}  // namespace tessera::gemm
+}  // namespace tessera::gemm::TESSERA_FMA_ABI

@@ -1,40 +1,42 @@
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
-namespace tessera::gemm {
+namespace tessera::gemm::TESSERA_FMA_ABI {
 namespace {
 
 // The number of terms to accumulate in registers before they are added to the sums in memory.
 // Longer runs would lose accuracy.
 constexpr int64_t kDepthBlock = 256;
-constexpr int64_t kRows = kFmaRows;
-static_assert(kRows == kRegisterRows);
+static_assert(kRegisterRows <= kFmaRows);
+// The largest row block. Where few rows fit in the registers, several groups of them are multiplied
+// by a strip of weights one after the other, while it stays in the first-level cache.
+constexpr int64_t kRows = kStrips == 1 ? kRegisterRows : 5 * kRegisterRows;
+static_assert(kRows <= kMaxRows);
 
-// Computes the sums of kCount rows and kVectors * 16 columns, and stores them through `to`, or in
-// `sums` of kRows x kBlock if `to` is null.
+// Computes the sums of kCount rows and kVectors * kLanes columns of a strip, and stores them
+// through `to`, or in `sums`, whose rows lie kBlock floats apart, if `to` is null.
 template <int kCount, int kVectors>
-void Sum(const Product& p, int64_t first, const float* weights, const Destination* to,
-         float* sums) {
-  __m512 s[kCount][kVectors];
+void Sum(const Product& p, int64_t first, const float* weights, Prefetcher* prefetch,
+         const Destination* to, float* sums) {
+  Floats s[kCount][kVectors];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) apply(s[i][v], sums + i * kBlock + 16 * v);
+      for (int v = 0; v < kVectors; ++v) apply(s[i][v], sums + i * kBlock + kLanes * v);
     }
   };
-  for_each([](__m512& x, float*) { x = _mm512_setzero_ps(); });
+  for_each([](Floats& x, float*) { x = Floats{}; });
+  // Few rows of a strip take little longer than to fetch the lines that their sums go to.
+  if (kStrips > 1 && to != nullptr) PrefetchRows<kCount>(*to);
   const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
   const int64_t end = p.end_block * kBlock < p.rows.depth ? p.end_block * kBlock : p.rows.depth;
-  const int64_t strides = p.positions * ((end - begin) / kStride) + 1;
-  const PrefetchRange next{.at = p.prefetch, .size = p.prefetch_bytes};
-  Prefetcher prefetch(std::span(&next, 1), strides);
   int64_t in_registers = 0;
   bool in_memory = false;
   for (int64_t position = 0; position < p.positions; ++position) {
@@ -43,126 +45,112 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
     const float* const matrix = weights + position * p.rows.depth * kBlock;
     for (int64_t from = begin; from < end; from += kDepthBlock) {
       if (in_registers >= kDepthBlock) {
-        for_each([&](__m512& x, float* at) {
-          _mm512_store_ps(at, in_memory ? _mm512_add_ps(_mm512_load_ps(at), x) : x);
-          x = _mm512_setzero_ps();
+        for_each([&](Floats& x, float* at) {
+          StoreFloats(in_memory ? LoadFloats(at) + x : x, at);
+          x = Floats{};
         });
         in_registers = 0;
         in_memory = true;
       }
       const int64_t depth = end - from < kDepthBlock ? end - from : kDepthBlock;
       AccumulateSlice<kCount, kVectors>({.rows = rows + from, .step = step, .depth = depth},
-                                        PanelSlice(matrix + from * kBlock), &prefetch, s);
+                                        PanelSlice(matrix + from * kStripColumns), prefetch, s);
       in_registers += depth;
     }
   }
   if (in_memory) {
-    for_each([](__m512& x, float* at) { x = _mm512_add_ps(_mm512_load_ps(at), x); });
+    for_each([](Floats& x, float* at) { x = LoadFloats(at) + x; });
   }
   if (to == nullptr) {
-    for_each([](__m512& x, float* at) { _mm512_store_ps(at, x); });
+    for_each([](Floats& x, float* at) { StoreFloats(x, at); });
     return;
   }
   StoreRows<kCount, kVectors>(*to, s);
 }
 
 using SumFunction = void (*)(const Product& p, int64_t first, const float* weights,
-                             const Destination* to, float* sums);
+                             Prefetcher* prefetch, const Destination* to, float* sums);
+
+template <int... kCount>
+constexpr std::array<std::array<SumFunction, kStripVectors>, kRegisterRows> SumFunctions(
+    std::integer_sequence<int, kCount...>) {
+  static_assert(kStripVectors == 2);
+  return {{{Sum<kCount + 1, 1>, Sum<kCount + 1, 2>}...}};
+}
 
 // The functions for each number of rows and vectors, as [rows - 1][vectors - 1].
-constexpr SumFunction kSums[kRows][2] = {
-    {Sum<1, 1>, Sum<1, 2>},   {Sum<2, 1>, Sum<2, 2>},   {Sum<3, 1>, Sum<3, 2>},
-    {Sum<4, 1>, Sum<4, 2>},   {Sum<5, 1>, Sum<5, 2>},   {Sum<6, 1>, Sum<6, 2>},
-    {Sum<7, 1>, Sum<7, 2>},   {Sum<8, 1>, Sum<8, 2>},   {Sum<9, 1>, Sum<9, 2>},
-    {Sum<10, 1>, Sum<10, 2>}, {Sum<11, 1>, Sum<11, 2>}, {Sum<12, 1>, Sum<12, 2>},
-    {Sum<13, 1>, Sum<13, 2>}, {Sum<14, 1>, Sum<14, 2>}};
+constexpr auto kSums = SumFunctions(std::make_integer_sequence<int, kRegisterRows>());
 
-// One row and one panel make two sums, each of which waits for its last addition. Several panels
+// One row and one panel make few sums, each of which waits for its last addition. Several panels
 // side by side keep the processor busy.
-constexpr int64_t kSkinnyRows = 2, kPanelGroup = 4;
+constexpr int64_t kSkinnyRows = 2, kMaxPanelGroup = 4;
+
+// The number of panels that kCount rows are multiplied by together.
+template <int kCount>
+constexpr int64_t kPanelGroup = kLanes == 16 ? kMaxPanelGroup : 2 / kCount;
 
 // Computes the rows of kPanelGroup panels of a product with one position. The additions and their
 // order are those of Sum().
 template <int kCount>
 void SumPanels(const Product& p, int64_t first, const float* weights, const Destination& to) {
-  constexpr int kVectors = 2 * kPanelGroup;
+  constexpr int kVectors = kPanelGroup<kCount> * kBlock / kLanes;
   const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
   const int64_t end = std::min(p.end_block * kBlock, p.rows.depth);
   const float* const rows = static_cast<const float*>(p.rows.data) + first * step;
-  __m512 sums[kCount][kVectors];
+  Floats sums[kCount][kVectors];
   for (int64_t from = begin; from < end; from += kDepthBlock) {
-    __m512 part[kCount][kVectors];
+    Floats part[kCount][kVectors];
 #pragma GCC unroll 2
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) part[i][v] = _mm512_setzero_ps();
+      for (int v = 0; v < kVectors; ++v) part[i][v] = Floats{};
     }
     const int64_t until = std::min(from + kDepthBlock, end);
     for (int64_t term = from; term < until; ++term) {
-      const float* const panels = weights + term * kBlock;
+      const float* const strips = weights + term * kStripColumns;
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const __m512 w = _mm512_loadu_ps(panels + v / 2 * p.rows.depth * kBlock + v % 2 * 16);
+        const int64_t strip = v / kStripVectors, lane = v % kStripVectors * kLanes;
+        const Floats w = LoadFloats(strips + strip * p.rows.depth * kStripColumns + lane);
 #pragma GCC unroll 2
-        for (int i = 0; i < kCount; ++i) {
-          part[i][v] = _mm512_fmadd_ps(_mm512_set1_ps(rows[i * step + term]), w, part[i][v]);
-        }
+        for (int i = 0; i < kCount; ++i) part[i][v] += All(rows[i * step + term]) * w;
       }
     }
 #pragma GCC unroll 2
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        sums[i][v] = from == begin ? part[i][v] : _mm512_add_ps(sums[i][v], part[i][v]);
+        sums[i][v] = from == begin ? part[i][v] : sums[i][v] + part[i][v];
       }
     }
   }
   StoreRows<kCount, kVectors>(to, sums);
 }
 
-// Applies the activation to `count` outputs, at most those of kPanelGroup panels, in whole vectors
-// as StoreBlock() does.
+// Applies the activation to `count` outputs, at most those of kMaxPanelGroup panels, in whole
+// vectors as StoreBlock() does.
 void Activate(const Epilogue& epilogue, int64_t count, float* values) {
-  alignas(64) float whole[kPanelGroup * kBlock] = {};
+  alignas(64) float whole[kMaxPanelGroup * kBlock] = {};
   std::copy_n(values, count, whole);
-  epilogue.activate(epilogue.alpha, whole, kPanelGroup * kBlock);
+  epilogue.activate(epilogue.alpha, whole, kMaxPanelGroup * kBlock);
   std::copy_n(whole, count, values);
 }
 
-// Swaps the rows and columns of 16 x 16 floats.
-void Transpose(__m512 (&x)[16]) {
-  __m512 pairs[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    pairs[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
-    pairs[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+// Exchanges the elements (i, j + kDistance) and (i + kDistance, j) of all squares of 2 * kDistance
+// rows and columns, where i and j are less than kDistance, and then those of smaller squares. From
+// kLanes / 2 on, this swaps the rows and columns of kLanes x kLanes floats.
+template <int kDistance, int... kLane>
+void Transpose(Floats (&x)[kLanes], std::integer_sequence<int, kLane...> lanes) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if (i & kDistance) continue;
+    const Floats upper = x[i], lower = x[i + kDistance];
+    x[i] = __builtin_shufflevector(upper, lower,
+                                   (kLane & kDistance ? kLanes + kLane - kDistance : kLane)...);
+    x[i + kDistance] = __builtin_shufflevector(
+        upper, lower, (kLane & kDistance ? kLanes + kLane : kLane + kDistance)...);
   }
-  // Lane l of quads[4 * i + c] holds column 4 * l + c of the rows from 4 * i on.
-  __m512 quads[16];
-  const auto join = [](__m512 a, __m512 b, auto unpack) __attribute__((always_inline)) {
-    return _mm512_castpd_ps(unpack(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-  };
-  const auto low = [](__m512d a, __m512d b) { return _mm512_unpacklo_pd(a, b); };
-  const auto high = [](__m512d a, __m512d b) { return _mm512_unpackhi_pd(a, b); };
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    quads[i] = join(pairs[i], pairs[i + 2], low);
-    quads[i + 1] = join(pairs[i], pairs[i + 2], high);
-    quads[i + 2] = join(pairs[i + 1], pairs[i + 3], low);
-    quads[i + 3] = join(pairs[i + 1], pairs[i + 3], high);
-  }
-  constexpr int kEven = 0x88, kOdd = 0xdd;  // lanes
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    const __m512 even = _mm512_shuffle_f32x4(quads[c], quads[4 + c], kEven);
-    const __m512 odd = _mm512_shuffle_f32x4(quads[c], quads[4 + c], kOdd);
-    const __m512 next_even = _mm512_shuffle_f32x4(quads[8 + c], quads[12 + c], kEven);
-    const __m512 next_odd = _mm512_shuffle_f32x4(quads[8 + c], quads[12 + c], kOdd);
-    x[c] = _mm512_shuffle_f32x4(even, next_even, kEven);
-    x[4 + c] = _mm512_shuffle_f32x4(odd, next_odd, kEven);
-    x[8 + c] = _mm512_shuffle_f32x4(even, next_even, kOdd);
-    x[12 + c] = _mm512_shuffle_f32x4(odd, next_odd, kOdd);
-  }
+  if constexpr (kDistance > 1) Transpose<kDistance / 2>(x, lanes);
 }
 
 // Packs weights, and keeps the largest exponent among them.
@@ -170,38 +158,42 @@ class Packer {
  public:
   explicit Packer(const Weights& weights) : w_(weights) {}
 
-  // Packs at most 16 columns, from `column` on, of at most 16 terms of one position. `from` points
-  // to the first of these weights.
+  // Packs at most kLanes columns, from `column` on, of at most kLanes terms of one position. `from`
+  // points to the first of these weights, and `to` to their place in a strip.
   void Pack(const float* from, int64_t column, int64_t count, float* to) {
-    const __mmask16 mask = First(w_.columns - column);
-    if (w_.row_stride != 1 || w_.column_stride == 1 || count < 16 || mask != 0xffff) {
+    const int64_t columns = w_.columns - column;
+    if (w_.row_stride != 1 || w_.column_stride == 1 || count < kLanes || columns < kLanes) {
       for (int64_t i = 0; i < count; ++i) {
-        Store(Load(from + i * w_.row_stride, w_.column_stride, mask), to + i * kBlock);
+        Store(Load(from + i * w_.row_stride, w_.column_stride, columns), to + i * kStripColumns);
       }
       return;
     }
     // The weights are stored by columns: the terms of a column lie side by side.
-    __m512 x[16];
+    Floats x[kLanes];
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) x[i] = _mm512_loadu_ps(from + i * w_.column_stride);
-    Transpose(x);
+    for (int i = 0; i < kLanes; ++i) x[i] = LoadFloats(from + i * w_.column_stride);
+    Transpose<kLanes / 2>(x, std::make_integer_sequence<int, kLanes>());
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) Store(x[i], to + i * kBlock);
+    for (int i = 0; i < kLanes; ++i) Store(x[i], to + i * kStripColumns);
   }
 
-  bool is_finite() const { return _mm512_reduce_max_epu32(largest_) < kExponent; }
+  bool is_finite() const {
+    bool result = true;
+    for (int i = 0; i < kLanes; ++i) result &= largest_[i] < kExponent;
+    return result;
+  }
 
  private:
   static constexpr uint32_t kExponent = 0x7f800000;
 
-  void Store(__m512 x, float* to) {
-    const __m512i exponent = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(kExponent));
-    largest_ = _mm512_max_epu32(largest_, exponent);
-    _mm512_storeu_ps(to, x);
+  void Store(Floats x, float* to) {
+    const Words exponent = BitsOf(x) & kExponent;
+    largest_ = exponent > largest_ ? exponent : largest_;
+    StoreFloats(x, to);
   }
 
   const Weights& w_;
-  __m512i largest_ = _mm512_setzero_si512();
+  Words largest_{};
 };
 
 class Kernel final : public MicroKernel {
@@ -210,21 +202,24 @@ class Kernel final : public MicroKernel {
     return Blocks(columns) * positions * depth * kBlock * sizeof(float);
   }
 
+  int64_t strips() const override { return kStrips; }
+
   bool Pack(const Weights& w, int64_t begin, int64_t end, char* packed) const override {
-    constexpr int64_t kHalf = kBlock / 2;
     float* to = reinterpret_cast<float*>(packed + begin * PackedSize(w.positions, w.depth, 1));
     Packer packer(w);
     for (int64_t column = begin * kBlock; column < end * kBlock; column += kBlock) {
       for (int64_t position = 0; position < w.positions; ++position) {
         const float* const matrix = w.data + position * w.depth * w.columns;
-        for (int64_t term = 0; term < w.depth; term += kHalf) {
-          const int64_t count = std::min(kHalf, w.depth - term);
-          for (int64_t half = 0; half < kBlock; half += kHalf) {
-            packer.Pack(matrix + term * w.row_stride + (column + half) * w.column_stride,
-                        column + half, count, to + half);
+        for (int64_t term = 0; term < w.depth; term += kLanes) {
+          const int64_t count = std::min(kLanes, w.depth - term);
+          for (int64_t lane = 0; lane < kBlock; lane += kLanes) {
+            packer.Pack(matrix + term * w.row_stride + (column + lane) * w.column_stride,
+                        column + lane, count,
+                        to + (lane / kStripColumns * w.depth + term) * kStripColumns +
+                            lane % kStripColumns);
           }
-          to += count * kBlock;
         }
+        to += w.depth * kBlock;
       }
     }
     return packer.is_finite();
@@ -258,37 +253,38 @@ class Kernel final : public MicroKernel {
                      const int64_t* row_offsets, const Epilogue& epilogue,
                      float* out) const override {
     alignas(64) float sums[kRows * kBlock];
-    const int64_t columns = p.columns - panel * kBlock;
-    const float* const weights = reinterpret_cast<const float*>(
+    const int64_t columns = std::min(kBlock, p.columns - panel * kBlock);
+    const int64_t groups = (count + kRegisterRows - 1) / kRegisterRows;
+    const int64_t strips = (columns + kStripColumns - 1) / kStripColumns;
+    const int64_t depth = std::min(p.end_block * kBlock, p.rows.depth) - p.first_block * kBlock;
+    Prefetcher prefetch(std::span(&p.prefetch, 1),
+                        groups * strips * p.positions * (depth / kStride) + 1);
+    const float* weights = reinterpret_cast<const float*>(
         p.weights + panel * PackedSize(p.positions, p.rows.depth, 1));
-    const SumFunction sum = kSums[count - 1][columns > 16];
-    if (epilogue.activate != nullptr) {
-      sum(p, first, weights, nullptr, sums);
-      StoreBlock(epilogue, panel, count, p.columns, row_offsets, out, sums);
-      return;
+    for (int64_t column = 0; column < columns; column += kStripColumns) {
+      Epilogue end = epilogue;
+      if (end.bias != nullptr) end.bias += panel * kBlock + column;
+      for (int64_t group = 0; group < groups; ++group) {
+        const int64_t row = count * group / groups, rows = count * (group + 1) / groups - row;
+        const Destination to{end, row_offsets + row, columns - column,
+                             out + panel * kBlock + column};
+        kSums[rows - 1][to.columns > kLanes](p, first + row, weights, &prefetch,
+                                             epilogue.activate == nullptr ? &to : nullptr,
+                                             sums + row * kBlock + column);
+      }
+      weights += p.rows.depth * kStripColumns;
     }
-    Epilogue end = epilogue;
-    if (end.bias != nullptr) end.bias += panel * kBlock;
-    const Destination to{end, row_offsets, columns, out + panel * kBlock};
-    sum(p, first, weights, &to, sums);
+    if (epilogue.activate != nullptr) {
+      StoreBlock<kBlock>(epilogue, panel * kBlock, count, p.columns, row_offsets, out, sums);
+    }
   }
 
   void MultiplyPanels(const Product& p, int64_t first, int64_t count, int64_t panel, int64_t end,
                       const int64_t* row_offsets, const Epilogue& epilogue,
                       float* out) const override {
-    const bool in_groups = count <= kSkinnyRows && p.positions == 1 && p.shifts == nullptr &&
-                           p.first_block < p.end_block;
-    for (; in_groups && panel + kPanelGroup <= end; panel += kPanelGroup) {
-      Epilogue last = epilogue;
-      if (last.bias != nullptr) last.bias += panel * kBlock;
-      const Destination to{last, row_offsets, p.columns - panel * kBlock, out + panel * kBlock};
-      const float* const weights =
-          reinterpret_cast<const float*>(p.weights + panel * PackedSize(1, p.rows.depth, 1));
-      count == 1 ? SumPanels<1>(p, first, weights, to) : SumPanels<2>(p, first, weights, to);
-      for (int64_t i = 0; i < count && epilogue.activate != nullptr; ++i) {
-        if (row_offsets[i] < 0) continue;
-        Activate(epilogue, std::min(to.columns, kPanelGroup * kBlock), to.out + row_offsets[i]);
-      }
+    if (p.positions == 1 && p.shifts == nullptr && p.first_block < p.end_block) {
+      if (count == 1) panel = MultiplyGroups<1>(p, first, panel, end, row_offsets, epilogue, out);
+      if (count == 2) panel = MultiplyGroups<2>(p, first, panel, end, row_offsets, epilogue, out);
     }
     MicroKernel::MultiplyPanels(p, first, count, panel, end, row_offsets, epilogue, out);
   }
@@ -297,6 +293,27 @@ class Kernel final : public MicroKernel {
   void ReleaseTiles() const override {}
 
  private:
+  // Computes kCount rows of whole groups of the panels [panel, end). Returns the first panel that
+  // is left.
+  template <int kCount>
+  int64_t MultiplyGroups(const Product& p, int64_t first, int64_t panel, int64_t end,
+                         const int64_t* row_offsets, const Epilogue& epilogue, float* out) const {
+    constexpr int64_t kGroup = kPanelGroup<kCount>;
+    for (; panel + kGroup <= end; panel += kGroup) {
+      Epilogue last = epilogue;
+      if (last.bias != nullptr) last.bias += panel * kBlock;
+      const Destination to{last, row_offsets, p.columns - panel * kBlock, out + panel * kBlock};
+      SumPanels<kCount>(
+          p, first,
+          reinterpret_cast<const float*>(p.weights + panel * PackedSize(1, p.rows.depth, 1)), to);
+      for (int64_t i = 0; i < kCount && epilogue.activate != nullptr; ++i) {
+        if (row_offsets[i] < 0) continue;
+        Activate(epilogue, std::min(to.columns, kGroup * kBlock), to.out + row_offsets[i]);
+      }
+    }
+    return panel;
+  }
+
   static float* At(const Rows& rows, int64_t row) {
     return static_cast<float*>(rows.data) + row * ConflictFreeStride(rows.depth);
   }
@@ -309,4 +326,4 @@ const MicroKernel& FmaMicroKernel() {
   return kernel;
 }
 
-}  // namespace tessera::gemm
+}  // namespace tessera::gemm::TESSERA_FMA_ABI

@@ -1,4 +1,4 @@
-// The passes of an LSTM by the micro-kernel for AVX-512. The rows of a batch do not depend on each
+// The passes of an LSTM by the micro-kernel for FMA. The rows of a batch do not depend on each
 // other, so that a block of rows goes through all steps before the next block. The states and sums
 // of a block then stay in the first-level cache, and the packed weights in the second-level cache.
 #include "runtime/kernels/primitives/lstm_pass.h"
@@ -69,12 +69,12 @@ class Panels {
     for (int64_t share = 0; share < shares; ++share) {
       const int64_t first = panels * share / shares, end = panels * (share + 1) / shares;
       if (share < std::ssize(next) && first < end) {
-        product.prefetch = reinterpret_cast<const char*>(next[share].data());
-        product.prefetch_bytes = static_cast<int64_t>(next[share].size_bytes()) / (end - first);
+        product.prefetch = {.at = next[share].data(),
+                            .size = static_cast<int64_t>(next[share].size_bytes()) / (end - first)};
       }
       for (int64_t panel = first; panel < end; ++panel) {
         kernel.MultiplyBlock(product, 0, count, panel, row_offsets, plain_, out);
-        product.prefetch += product.prefetch_bytes;
+        product.prefetch.at = static_cast<const char*>(product.prefetch.at) + product.prefetch.size;
       }
     }
   }
@@ -107,7 +107,7 @@ void ForEachBlock(int64_t begin, int64_t end, int64_t most, const Run& run) {
   for (int64_t first = begin; first < end; first += most) run(first, std::min(most, end - first));
 }
 
-int64_t BlockSize(int64_t rows) { return gemm::FmaMicroKernel().RowBlockSize(rows); }
+int64_t BlockSize(int64_t rows) { return gemm::EqualBlocks(rows, gemm::kFmaRows); }
 
 class ForwardPass final : public LstmForwardPass {
  public:
@@ -235,7 +235,6 @@ class BackwardPass final : public LstmBackwardPass {
 absl::StatusOr<std::unique_ptr<LstmForwardPass>> MakeForwardPass(KernelContext& ctx, int64_t units,
                                                                  const LstmGatePositions& positions,
                                                                  const float* recurrent) {
-  if (!SpeedsForCpu().has_avx512) return nullptr;
   ASSIGN_OR_RETURN(
       Panels panels,
       Panels::Pack(
@@ -247,7 +246,6 @@ REGISTER_PRIMITIVE(LstmForwardPass, kCpu, MakeForwardPass);
 
 absl::StatusOr<std::unique_ptr<LstmBackwardPass>> MakeBackwardPass(
     KernelContext& ctx, int64_t units, const LstmGatePositions& positions, const float* recurrent) {
-  if (!SpeedsForCpu().has_avx512) return nullptr;
   ASSIGN_OR_RETURN(Panels panels, Panels::Pack(ctx, {.data = recurrent,
                                                      .depth = 4 * units,
                                                      .columns = units,

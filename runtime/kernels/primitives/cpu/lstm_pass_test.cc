@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/testing/random_floats.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -143,10 +142,6 @@ void ExpectNear(const std::vector<float>& got, const std::vector<float>& expecte
 
 class LstmPassTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!SpeedsForCpu().has_avx512) GTEST_SKIP() << "needs AVX-512";
-  }
-
   template <typename Pass>
   std::unique_ptr<Pass> Make(const Lstm& lstm) {
     auto* const make = PrimitiveImplementations<Pass>::Find(kCpu);

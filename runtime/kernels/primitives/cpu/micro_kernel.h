@@ -1,21 +1,23 @@
 // The micro-kernel of a blocked GEMM whose right-hand side is packed once, in panels of columns.
-// There are two implementations: amx_micro_kernel.h for AMX, and fma_micro_kernel.h for AVX-512.
+// There are two implementations: amx_micro_kernel.h for AMX, and fma_micro_kernel.h for AVX-512 and
+// AVX2.
 // The driver that calls them is blocked_gemm.h.
 #pragma once
 
 #include <cstdint>
 
 #include "runtime/kernels/primitives/cpu/epilogue.h"
+#include "runtime/kernels/primitives/cpu/prefetch.h"
 
 namespace tessera::gemm {
 
 // The number of columns in a panel, and also the block size along the depth (the summed dimension).
 inline constexpr int64_t kBlock = 32;
-// The largest row block of any micro-kernel, and that of the micro-kernel for FMA.
+// The largest row block of any micro-kernel, and the largest whose sums stay in registers.
 inline constexpr int64_t kMaxRows = 32;
 inline constexpr int64_t kFmaRows = 14;
 
-inline int64_t Blocks(int64_t count) { return (count + kBlock - 1) / kBlock; }
+static inline int64_t Blocks(int64_t count) { return (count + kBlock - 1) / kBlock; }
 
 // Returns the size of the smallest number of equal blocks, of at most `most` rows, that cover
 // `length` rows.
@@ -51,9 +53,7 @@ struct Product {
   // The range of depth blocks to sum, the same for all positions. Further calls add the other
   // blocks.
   int64_t first_block = 0, end_block = 0;
-  // The weights to prefetch during the multiplication.
-  const char* prefetch = nullptr;
-  int64_t prefetch_bytes = 0;
+  PrefetchRange prefetch;  // the weights to prefetch during the multiplication
 };
 
 // The functions of one implementation. It has no state, and is therefore thread-safe.
@@ -61,6 +61,9 @@ class MicroKernel {
  public:
   // Bytes of the packed weights. All panels have the same size.
   virtual int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const = 0;
+  // Returns the number of equal parts of a panel, each of which holds some of the columns for the
+  // whole depth.
+  virtual int64_t strips() const { return 1; }
   // Packs panels [begin, end). `packed` is the address of panel 0. Returns false if the
   // micro-kernel cannot multiply by some of the values.
   virtual bool Pack(const Weights& weights, int64_t begin, int64_t end, char* packed) const = 0;
@@ -93,11 +96,7 @@ class MicroKernel {
   // than panel by panel; the results are the same to the last bit.
   virtual void MultiplyPanels(const Product& product, int64_t first, int64_t count, int64_t panel,
                               int64_t end, const int64_t* row_offsets, const Epilogue& epilogue,
-                              float* out) const {
-    for (; panel < end; ++panel) {
-      MultiplyBlock(product, first, count, panel, row_offsets, epilogue, out);
-    }
-  }
+                              float* out) const;
   virtual void ConfigureTiles() const = 0;
   virtual void ReleaseTiles() const = 0;
 

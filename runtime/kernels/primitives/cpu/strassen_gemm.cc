@@ -26,7 +26,10 @@ constexpr int64_t kMaxGroupPairs = 2;
 constexpr int64_t kPrefetchingPairs = 8;
 // The depth to sum at once. The products of further slices are added to the output.
 constexpr int64_t kMaxDepth = 768;
-constexpr int64_t kDepthUnit = 2 * strassen::kDepthMultiple, kPairRows = 2 * strassen::kMaxRows;
+constexpr int64_t kDepthUnit = 2 * strassen::kDepthMultiple;
+
+// The largest number of rows in a pair of blocks.
+int64_t PairRows() { return 2 * strassen::BlockStepForCpu().max_rows; }
 
 // Returns the number of panel pairs of a pass, for slices of this half depth. They and their sums
 // take up to half of the second-level cache, through which the rows pass: with two pairs instead of
@@ -59,10 +62,9 @@ std::vector<DepthSlice> SlicesOf(int64_t k) {
   return slices;
 }
 
-// Returns the first panel of a pair, from a slice of the depth on. The second one is k * kBlock
-// floats further.
-const float* PanelOf(const float* panels, int64_t k, int64_t pair, const DepthSlice& slice) {
-  return panels + (2 * pair * k + slice.first) * kBlock;
+// Returns the first panel of a pair. The second one is k * kBlock floats further.
+const float* PanelOf(const float* panels, int64_t k, int64_t pair) {
+  return panels + 2 * pair * k * kBlock;
 }
 // Returns the number of panels in a pair.
 int64_t PanelsOf(int64_t n, int64_t pair) {
@@ -122,10 +124,10 @@ class RowPairs {
   // `workspace` has `pair_floats` floats for each pair; a pass takes `group` panel pairs.
   RowPairs(const StrassenProduct& product, int64_t first, int64_t end, float* workspace,
            int64_t pair_floats, int64_t group)
-      : product_(product), group_(group), pairs_(Parts(end - first, kPairRows)) {
+      : product_(product), group_(group), pairs_(Parts(end - first, PairRows())) {
     for (Pair& pair : pairs_) {
       pair.first = first;
-      pair.rows = std::min(kPairRows, end - first);
+      pair.rows = std::min(PairRows(), end - first);
       pair.made = {.count = (pair.rows + 1) / 2, .workspace = workspace};
       first += pair.rows;
       workspace += pair_floats;
@@ -138,10 +140,12 @@ class RowPairs {
     const DepthSlice& slice = pass.slice;
     PanelPair panels[kMaxGroupPairs];
     for (int64_t j = 0; j < pass.pairs; ++j) {
-      const float* const first = PanelOf(product_.panels, product_.k, pass.first_pair + j, slice);
+      const float* const first = PanelOf(product_.panels, product_.k, pass.first_pair + j);
       panels[j] = {.half = slice.half,
                    .workspace = workspace + j * strassen::PanelPairFloats(slice.half),
                    .panels = {first, NumPanels(pass, j) == 2 ? first + PanelSize() : nullptr},
+                   .depth = product_.k,
+                   .first = slice.first,
                    .is_balanced = pass.balanced[j] != 0};
     }
     strassen::Outputs to{.columns = product_.n, .epilogue = pass.epilogue};
@@ -149,12 +153,12 @@ class RowPairs {
       Pair& pair = pairs_[i];
       if (pass.is_first) {
         pair.made.half = slice.half;
-        strassen::MakeRowPair(RowsOf(pair, slice), pair.rows, &pair.made);
+        step_.make_row_pair(RowsOf(pair, slice), pair.rows, &pair.made);
       }
       to.out = product_.out + pair.first * product_.n;
       for (int64_t j = 0; j < pass.pairs; ++j) {
         to.first_panel = 2 * (pass.first_pair + j);
-        strassen::Multiply(pair.made, &panels[j], PrefetchAfter(pass, next, i, j).rows(), to);
+        step_.multiply(pair.made, &panels[j], PrefetchAfter(pass, next, i, j).rows(), to);
       }
     }
   }
@@ -185,8 +189,7 @@ class RowPairs {
     if (then != nullptr) {
       const Pair& pair = pairs_[(i + 1) % size];
       const DepthSlice& slice = then->slice;
-      const int64_t share =
-          strassen::RowPairFloats(pair.made.count, slice.half, product_.k) / group_;
+      const int64_t share = step_.row_pair_floats(pair.made.count, slice.half, product_.k) / group_;
       list.Add({pair.made.workspace + j * share}, 1, share);
       if (then->is_first) {
         const int64_t rows = pair.rows / group_;
@@ -202,14 +205,16 @@ class RowPairs {
     }
     const int64_t prefetching = std::min(size, kPrefetchingPairs), place = i - (size - prefetching);
     if (place >= 0 && next != nullptr && j < next->pairs) {
-      const int64_t share = 2 * next->slice.half * kBlock / prefetching;
-      const float* const panel =
-          PanelOf(product_.panels, product_.k, next->first_pair + j, next->slice);
-      list.Add({panel + place * share, PanelSize()}, NumPanels(*next, j), share);
+      const int64_t strips = step_.strips, columns = kBlock / strips;
+      const int64_t share = 2 * next->slice.half * columns / prefetching;
+      const float* const panel = PanelOf(product_.panels, product_.k, next->first_pair + j);
+      list.Add({panel + next->slice.first * columns + place * share, PanelSize() / strips},
+               NumPanels(*next, j) * strips, share);
     }
     return list;
   }
 
+  const strassen::BlockStep& step_ = strassen::BlockStepForCpu();
   const StrassenProduct& product_;
   const int64_t group_;
   std::vector<Pair> pairs_;
@@ -237,10 +242,13 @@ absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels)
   int8_t* to = balanced.data<int8_t>();
   for (const DepthSlice& slice : slices) {
     for (int64_t pair = 0; pair < pairs; ++pair) {
-      const float* const first = PanelOf(panels, k, pair, slice);
-      const float* const both[2] = {first, first + k * kBlock};
+      const float* const first = PanelOf(panels, k, pair);
       *to++ = PanelsOf(n, pair) == 2 &&
-              strassen::PanelsAreBalanced(ColumnsOfSecond(n, pair), slice.half, both);
+              strassen::BlockStepForCpu().panels_are_balanced(
+                  ColumnsOfSecond(n, pair), {.half = slice.half,
+                                             .panels = {first, first + k * kBlock},
+                                             .depth = k,
+                                             .first = slice.first});
     }
   }
   return balanced;
@@ -250,8 +258,9 @@ absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, in
                           int64_t end_pair) {
   int64_t half = 0;
   for (const DepthSlice& slice : SlicesOf(product.k)) half = std::max(half, slice.half);
-  const int64_t pair_floats = strassen::RowPairFloats(strassen::kMaxRows, half, product.k);
-  const int64_t all_pairs = Parts(product.m, kPairRows);
+  const int64_t pair_floats = strassen::BlockStepForCpu().row_pair_floats(
+      strassen::BlockStepForCpu().max_rows, half, product.k);
+  const int64_t all_pairs = Parts(product.m, PairRows());
   const int64_t group = GroupPairs(half);
   const int64_t times = Parts(all_pairs, kRowFloats / pair_floats);
   ASSIGN_OR_RETURN(Tensor row_workspace,
@@ -260,7 +269,7 @@ absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, in
                    ctx.AllocateTemp(DType::kFloat, {group * strassen::PanelPairFloats(half)}));
   const std::vector<Pass> passes = PassesOf(product, first_pair, end_pair, group);
   for (int64_t time = 0; time < times; ++time) {
-    const auto [first, end] = Part(time, times, product.m, kPairRows);
+    const auto [first, end] = Part(time, times, product.m, PairRows());
     RowPairs rows(product, first, end, row_workspace.data<float>(), pair_floats, group);
     for (size_t i = 0; i < passes.size(); ++i) {
       const Pass* const next = i + 1 < passes.size() ? &passes[i + 1] : nullptr;

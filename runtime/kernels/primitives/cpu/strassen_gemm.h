@@ -22,7 +22,7 @@ bool StrassenSupports(int64_t n, int64_t k);
 
 // Returns a tensor of bytes that tells which pairs of the panels are balanced (strassen.h), for
 // each part of the depth. `panels` are k x n weights that StrassenSupports(), as packed by
-// FmaMicroKernel(). Requires AVX-512. Errors: RESOURCE_EXHAUSTED.
+// FmaMicroKernel(). Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels);
 
 // out = epilogue(a * weights) for m x k rows.
@@ -38,8 +38,8 @@ struct StrassenProduct {
 // The number of pairs of panels. A last panel without a partner counts as one.
 int64_t StrassenPairs(int64_t n);
 
-// Computes the columns of the panel pairs [first, end) on this thread alone. Requires AVX-512.
-// Errors: RESOURCE_EXHAUSTED for about 7 MiB of scratch memory.
+// Computes the columns of the panel pairs [first, end) on this thread alone. Errors:
+// RESOURCE_EXHAUSTED for about 7 MiB of scratch memory.
 absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, int64_t first,
                           int64_t end);
 

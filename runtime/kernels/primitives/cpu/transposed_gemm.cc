@@ -10,9 +10,9 @@ namespace {
 
 using gemm::kBlock;
 
-// The number of row blocks that are multiplied by one panel after the other, while their part of
+// The largest number of rows that are multiplied by one panel after the other, while their part of
 // the left-hand side stays in the second-level cache.
-constexpr int64_t kGroupBlocks = 10;
+constexpr int64_t kGroupRows = 140;
 // The number of panels that are packed together. Their next terms stay in the second-level cache
 // until they are packed.
 constexpr int64_t kGroupPanels = 8;
@@ -60,7 +60,7 @@ void AddTerms(const Operands& o, const Range& rows, int64_t block_rows, const Ra
     const Range width = {columns.begin + column, std::min(kBlock, columns.count - column)};
     for (int64_t row = 0; row < rows.count; row += block_rows, ++part) {
       const Range share = ShareOf(next_terms, part, parts);
-      gemm::MultiplyTransposed(
+      gemm::TransposedMicroKernelForCpu().multiply(
           {.rows = std::min(block_rows, rows.count - row),
            .columns = width.count,
            .depth = terms.count,
@@ -82,15 +82,17 @@ void AddTerms(const Operands& o, const Range& rows, int64_t block_rows, const Ra
 void TransposedGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,
                     const float* b, bool add, float* output) {
   const Operands operands = {m, n, k, a, b, add, output};
-  const int64_t panels = gemm::Blocks(n), block_rows = gemm::EqualBlocks(m, gemm::kFmaRows);
+  const int64_t panels = gemm::Blocks(n);
+  const int64_t block_rows = gemm::EqualBlocks(m, gemm::TransposedMicroKernelForCpu().max_rows);
+  const int64_t group_rows = kGroupRows / block_rows * block_rows;
   const double nanoseconds = 2.0 * static_cast<double>(m * kBlock * k) / SpeedsForCpu().fma_flops;
   ctx.ParallelFor(panels, nanoseconds, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; panel += kGroupPanels) {
       const int64_t column = panel * kBlock;
       const Range columns = {column,
                              std::min(std::min(panel + kGroupPanels, end) * kBlock, n) - column};
-      for (int64_t row = 0; row < m; row += kGroupBlocks * block_rows) {
-        const Range rows = {row, std::min(kGroupBlocks * block_rows, m - row)};
+      for (int64_t row = 0; row < m; row += group_rows) {
+        const Range rows = {row, std::min(group_rows, m - row)};
         for (int64_t term = 0; term < k; term += gemm::kTransposedDepth) {
           AddTerms(operands, rows, block_rows, columns,
                    {term, std::min(gemm::kTransposedDepth, k - term)});

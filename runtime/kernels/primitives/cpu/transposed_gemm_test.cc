@@ -6,7 +6,6 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
-#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -14,10 +13,6 @@ namespace {
 
 class TransposedGemmTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!SpeedsForCpu().has_avx512) GTEST_SKIP() << "needs AVX-512";
-  }
-
   // Returns the product of a [k, m] and b [k, n], added to `before` if that has a value.
   Tensor Product(const Tensor& a, const Tensor& b, const Tensor& before = Tensor()) {
     const int64_t k = a.dim(0), m = a.dim(1), n = b.dim(1);

@@ -1,96 +1,112 @@
 #include "runtime/kernels/primitives/cpu/transposed_micro_kernel.h"
 
-#include <immintrin.h>
+#include <array>
+#include <utility>
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
-namespace tessera::gemm {
+namespace tessera::gemm::TESSERA_FMA_ABI {
 namespace {
 
 // The distance, in terms, at which columns are prefetched from the second-level cache. The columns
 // of two terms lie in different pages, and the hardware does not prefetch across pages.
 constexpr int64_t kTermsAhead = 16;
 
-// Computes a block of kCount rows and kVectors * 16 columns. With kPacks the columns come from `b`.
+// Computes a strip of kCount rows and kVectors * kLanes columns. With kPacks the columns come from
+// `b`.
 template <int kCount, int kVectors, bool kPacks>
-void Multiply(const TransposedBlock& block) {
-  __m512 sums[kCount][kVectors];
+void MultiplyStrip(const TransposedBlock& strip) {
+  Floats sums[kCount][kVectors];
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sums[i][v] = _mm512_setzero_ps();
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = Floats{};
   }
-  __mmask16 masks[kVectors];
-  for (int v = 0; v < kVectors; ++v) masks[v] = First(block.columns - 16 * v);
-  Prefetcher prefetch(block.next, block.depth / kStride + 1);
-  const float *a = block.a, *b = block.b;
-  float* panel = block.panel;
+  // The last vector alone may have lanes without a column.
+  constexpr int kLast = kVectors - 1;
+  const FirstLanes last(strip.columns - kLanes * kLast);
+  const auto load = [&](const float* from, int v) __attribute__((always_inline)) {
+    return v == kLast ? last.Load(from + kLanes * v) : LoadFloats(from + kLanes * v);
+  };
+  Prefetcher prefetch(strip.next, strip.depth / kStride + 1);
+  const float *a = strip.a, *b = strip.b;
+  float* panel = strip.panel;
   const auto add_term = [&](int term) __attribute__((always_inline)) {
-    __m512 w[kVectors];
+    Floats w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      float* const at = panel + term * kBlock + 16 * v;
+      float* const at = panel + term * kBlock + kLanes * v;
       if (kPacks) {
-        w[v] = _mm512_maskz_loadu_ps(masks[v], b + 16 * v);
-        _mm512_storeu_ps(at, w[v]);
-        _mm_prefetch(b + kTermsAhead * block.b_step + 16 * v, _MM_HINT_T0);
+        w[v] = load(b, v);
+        StoreFloats(w[v], at);
+        _mm_prefetch(b + kTermsAhead * strip.b_step + kLanes * v, _MM_HINT_T0);
       } else {
-        w[v] = _mm512_loadu_ps(at);
+        w[v] = LoadFloats(at);
       }
     }
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
-      const __m512 x = Broadcast(a + i);
+      const Floats x = Broadcast(a + i);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
     }
-    a += block.a_step;
-    if (kPacks) b += block.b_step;
+    a += strip.a_step;
+    if (kPacks) b += strip.b_step;
   };
   int64_t term = 0;
-  for (; term + kStride <= block.depth; term += kStride) {
+  for (; term + kStride <= strip.depth; term += kStride) {
     prefetch.Issue();
 #pragma GCC unroll 8
     for (int i = 0; i < kStride; ++i) add_term(i);
     panel += kStride * kBlock;
   }
-  for (; term < block.depth; ++term) {
+  for (; term < strip.depth; ++term) {
     add_term(0);
     panel += kBlock;
   }
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) {
+    float* const out = strip.out + i * strip.out_step;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      float* const at = block.out + i * block.out_step + 16 * v;
-      __m512 sum = sums[i][v];
-      if (block.add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(masks[v], at), sum);
-      _mm512_mask_storeu_ps(at, masks[v], sum);
+      Floats sum = sums[i][v];
+      if (strip.add) sum = load(out, v) + sum;
+      v == kLast ? last.Store(sum, out + kLanes * v) : StoreFloats(sum, out + kLanes * v);
     }
   }
 }
 
-using Function = void (*)(const TransposedBlock& block);
+using StripFunction = void (*)(const TransposedBlock& strip);
 
 // The functions for one number of rows, as [vectors - 1][packs].
-struct FunctionsOfCount {
-  Function functions[2][2];
-};
-template <int kCount>
-constexpr FunctionsOfCount kFunctionsOf = {
-    {{Multiply<kCount, 1, false>, Multiply<kCount, 1, true>},
-     {Multiply<kCount, 2, false>, Multiply<kCount, 2, true>}}};
+using FunctionsOfCount = std::array<std::array<StripFunction, 2>, kStripVectors>;
+
+template <int... kCount>
+constexpr std::array<FunctionsOfCount, kRegisterRows> StripFunctions(
+    std::integer_sequence<int, kCount...>) {
+  static_assert(kStripVectors == 2);
+  return {FunctionsOfCount{
+      {{MultiplyStrip<kCount + 1, 1, false>, MultiplyStrip<kCount + 1, 1, true>},
+       {MultiplyStrip<kCount + 1, 2, false>, MultiplyStrip<kCount + 1, 2, true>}}}...};
+}
 
 // The functions for each number of rows, as [rows - 1].
-constexpr FunctionsOfCount kFunctions[kFmaRows] = {
-    kFunctionsOf<1>,  kFunctionsOf<2>,  kFunctionsOf<3>,  kFunctionsOf<4>, kFunctionsOf<5>,
-    kFunctionsOf<6>,  kFunctionsOf<7>,  kFunctionsOf<8>,  kFunctionsOf<9>, kFunctionsOf<10>,
-    kFunctionsOf<11>, kFunctionsOf<12>, kFunctionsOf<13>, kFunctionsOf<14>};
+constexpr auto kStrips = StripFunctions(std::make_integer_sequence<int, kRegisterRows>());
+
+void Multiply(const TransposedBlock& block) {
+  TransposedBlock strip = block;
+  for (; strip.columns > 0; strip.columns -= kStripColumns) {
+    kStrips[strip.rows - 1][strip.columns > kLanes][strip.b != nullptr](strip);
+    if (strip.b != nullptr) strip.b += kStripColumns;
+    strip.panel += kStripColumns;
+    strip.out += kStripColumns;
+    for (PrefetchRange& range : strip.next) range = PrefetchRange();
+  }
+}
 
 }  // namespace
 
-void MultiplyTransposed(const TransposedBlock& block) {
-  kFunctions[block.rows - 1].functions[block.columns > 16][block.b != nullptr](block);
-}
+const TransposedMicroKernel kTransposedMicroKernel = {.max_rows = kRegisterRows,
+                                                      .multiply = Multiply};
 
-}  // namespace tessera::gemm
+}  // namespace tessera::gemm::TESSERA_FMA_ABI

@@ -1,6 +1,6 @@
-// A micro-kernel for AVX-512 that multiplies a left-hand side which is stored transposed, as for
-// the gradient of weights. The elements of all rows for one term lie side by side, so that the
-// left-hand side is read in place. The sums stay in registers, as in fma_micro_kernel.h.
+// A micro-kernel for AVX-512 or AVX2 that multiplies a left-hand side which is stored transposed,
+// as for the gradient of weights. The elements of all rows for one term lie side by side, so that
+// the left-hand side is read in place. The sums stay in registers, as in fma_micro_kernel.h.
 #pragma once
 
 #include "runtime/kernels/primitives/cpu/micro_kernel.h"
@@ -13,7 +13,7 @@ inline constexpr int64_t kTransposedDepth = 256;
 
 // A block of the output and its operands.
 struct TransposedBlock {
-  int64_t rows = 0, columns = 0;  // at most kFmaRows and kBlock
+  int64_t rows = 0, columns = 0;  // at most max_rows and kBlock
   int64_t depth = 0;              // at most kTransposedDepth
   const float* a = nullptr;       // the rows of one term; the next term is `a_step` floats on
   int64_t a_step = 0;
@@ -28,7 +28,21 @@ struct TransposedBlock {
   PrefetchRange next[2];  // prefetched during the multiplication
 };
 
-// Computes the block. Requires AVX-512.
-void MultiplyTransposed(const TransposedBlock& block);
+// The micro-kernel for one instruction set.
+struct TransposedMicroKernel {
+  int64_t max_rows;
+  void (*multiply)(const TransposedBlock& block);
+};
+
+// Returns the micro-kernel for the processor, by the entry of machine_speeds.h.
+const TransposedMicroKernel& TransposedMicroKernelForCpu();
+
+// The micro-kernels for the instruction sets, which the processor must have.
+namespace avx512 {
+extern const TransposedMicroKernel kTransposedMicroKernel;
+}
+namespace avx2 {
+extern const TransposedMicroKernel kTransposedMicroKernel;
+}
 
 }  // namespace tessera::gemm

@@ -134,13 +134,14 @@ class PointProducts {
                               .end_block = gemm::Blocks(in_)};
         product.rows = {tiles + point * PointStride(rows, row_stride()), rows, in_};
         // This thread usually takes the next range as well.
-        product.prefetch = filters_ + (item + 1) * panel_bytes;
-        product.prefetch_bytes = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
+        const char* next = filters_ + (item + 1) * panel_bytes;
+        const int64_t share = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
         float* const to = products + point * PointStride(rows, out_);
         for (int64_t first = 0; first < rows; first += block) {
+          product.prefetch = {.at = next, .size = share};
           kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, row_offsets,
                                 epilogue, to + first * out_);
-          product.prefetch += product.prefetch_bytes;
+          next += share;
         }
       }
     });

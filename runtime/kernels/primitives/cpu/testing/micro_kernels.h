@@ -16,7 +16,8 @@ struct TestedMicroKernel {
 };
 
 inline constexpr TestedMicroKernel kTestedMicroKernels[] = {
-    {"Float", "AVX-512", Avx512IsSupported, gemm::FmaMicroKernel},
+    {"Float", "AVX-512", Avx512IsSupported, gemm::avx512::FmaMicroKernel},
+    {"FloatAvx2", "AVX2", [] { return true; }, gemm::avx2::FmaMicroKernel},
     {"EmulatedSplit", "AVX-512", Avx512IsSupported, gemm::EmulatedAmxMicroKernel},
     {"Split", "AMX", AmxIsSupported, gemm::AmxMicroKernel},
 };
