@@ -101,7 +101,6 @@ Call BatchMatMul(bool adjoint) {
 }
 
 TEST(PreparedWeightsTest, MatricesWithStrictNumerics) {
-  if (!SpeedsForCpu().has_avx512) GTEST_SKIP() << "needs AVX-512";
   ExpectPrepared({MatMul(1, false), MatMul(40, true), BatchMatMul(false), BatchMatMul(true)},
                  Numerics::kStrict);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
@@ -31,10 +32,40 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
   return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
 }
 
+// Returns a product by packed weights as a convolution whose filters have one point and whose image
+// is one column of rows, or null if oneDNN has no such implementation. Without AVX-512, its matrix
+// products pack both operands in every call, and this one reads the rows in place.
+std::shared_ptr<const onednn::Product> MakePointwise(const MatMulShape& s,
+                                                     const PostOps& post_ops) {
+  using dnnl::convolution_forward;
+  const auto f32 = memory::data_type::f32;
+  const memory::dims weights{s.n, s.k, 1, 1}, step{1, 1}, padding{0, 0};
+  const memory::desc from({1, s.k, s.m, 1}, f32, memory::format_tag::nhwc);
+  const memory::desc to({1, s.n, s.m, 1}, f32, memory::format_tag::nhwc);
+  const memory::desc packed(weights, f32, memory::format_tag::any);
+  const memory::desc plain(weights, f32,
+                           s.transpose_b ? memory::dims{s.k, 1, 1, 1} : memory::dims{1, s.n, 1, 1});
+  const auto kind = dnnl::prop_kind::forward_inference;
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  const convolution_forward::desc desc =
+      post_ops.bias
+          ? convolution_forward::desc(kind, algorithm, from, packed,
+                                      memory::desc({s.n}, f32, memory::format_tag::a), to, step,
+                                      padding, padding)
+          : convolution_forward::desc(kind, algorithm, from, packed, to, step, padding, padding);
+  const convolution_forward::primitive_desc made(desc, onednn::Attributes(post_ops),
+                                                 onednn::Engine());
+  if (!absl::StartsWith(made.impl_info_str(), "jit_1x1")) return nullptr;
+  return onednn::MakeProduct<convolution_forward>(made, plain);
+}
+
 std::shared_ptr<const onednn::Product> MakeProduct(const MatMulShape& s, const MatrixRun& run,
                                                    const PostOps& post_ops, bool packs_b) {
   // oneDNN reorders a constant matrix into blocks only if there is no batch dimension.
   const bool single = run.count == 1;
+  if (packs_b && single && !s.transpose_a && !Avx512IsSupported()) {
+    if (auto product = MakePointwise(s, post_ops)) return product;
+  }
   const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
     if (single) return Layout(rows, columns, transposed);
     return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);

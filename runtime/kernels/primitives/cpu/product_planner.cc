@@ -32,8 +32,10 @@ Algorithm PlanWeights(int64_t n, int64_t k, int64_t positions, int64_t rows,
   }
   // Up to these sizes oneDNN is at least as fast, because it does not wait for weights.
   constexpr int64_t kMinColumns = 32, kMinDepth = 16, kWeightsPerRow = 512;
-  const bool pays = speeds.has_avx512 && n >= kMinColumns && k >= kMinDepth &&
-                    n * k * positions >= kWeightsPerRow * rows;
+  // oneDNN's products on AVX2 read weights as fast for more rows than these.
+  constexpr int64_t kAvx2Rows = 64;
+  const bool pays = (speeds.has_avx512 || rows <= kAvx2Rows) && n >= kMinColumns &&
+                    k >= kMinDepth && n * k * positions >= kWeightsPerRow * rows;
   return pays ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
 }
 
@@ -105,9 +107,7 @@ bool IsFewPoints(const ConvolutionShape& s) {
 }  // namespace
 
 Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerContext& context) {
-  if (context.numerics == Numerics::kStrict) {
-    return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
-  }
+  if (context.numerics == Numerics::kStrict) return Algorithm::kFmaGemm;
   const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
   if (packed != Algorithm::kFmaGemm) return Algorithm::kOneDnn;
   // Weights that come again in each step of a loop are read from a cache, which any product gains
@@ -120,8 +120,7 @@ Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerCo
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   if (TakesLoops(p.dtype, p.m * p.n * p.k * p.batch, context.numerics)) return Algorithm::kLoops;
   if (context.numerics == Numerics::kStrict) {
-    const bool is_packed = p.is_single && p.has_constant_weights && context.speeds.has_avx512;
-    return is_packed ? Algorithm::kFmaGemm : Algorithm::kOrdered;
+    return p.is_single && p.has_constant_weights ? Algorithm::kFmaGemm : Algorithm::kOrdered;
   }
   if (p.is_single && p.has_constant_weights) {
     const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
@@ -187,9 +186,7 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   }
   if (!p.has_constant_filter) return Algorithm::kOneDnn;
   const int64_t positions = HasImplicitGemm(s) ? s.filter[0] * s.filter[1] : 0;
-  if (is_strict) {
-    return positions > 0 && context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
-  }
+  if (is_strict) return positions > 0 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
   Algorithm packed = Algorithm::kOneDnn;
   if (positions > 0) {
     const int64_t rows = s.output[0] * s.output[1];

@@ -86,7 +86,10 @@ TEST(ProductPlannerTest, ATextOfBertUsesTheBestMicroKernel) {
   EXPECT_EQ(Planner("zen5").MatMul(128, 768, 3072), Algorithm::kFmaGemm);
   EXPECT_EQ(Planner("zen4").MatMul(128, 1376, 512), Algorithm::kStrassen)
       << "the last panel is left over";
-  EXPECT_EQ(Planner("avx2").MatMul(128, 768, 3072), Algorithm::kOneDnn);
+  for (const int64_t rows : {40, 128}) {
+    EXPECT_EQ(Planner("avx2").MatMul(rows, 768, 3072), Algorithm::kOneDnn)
+        << "oneDNN's pointwise convolutions are as fast there, and weights are packed in one form";
+  }
 }
 
 TEST(ProductPlannerTest, StrassenNeedsRowsOrColumnsForEachThread) {
@@ -145,6 +148,9 @@ TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
     EXPECT_EQ(PlanMatMulWeights(64, 16, WeightUse::kEachStep, fast.context()), Algorithm::kOneDnn);
   }
   EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, Planner("zen5").context()),
+            Algorithm::kFmaGemm);
+  EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun,
+                              Planner("avx2", 1, Numerics::kStrict).context()),
             Algorithm::kFmaGemm);
   // The same weights are packed in another way once there are enough rows.
   EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, Planner("intel-amx").context()),
@@ -220,6 +226,9 @@ TEST(ProductPlannerTest, APointwiseConvolutionIsAMatrixProduct) {
     EXPECT_EQ(Planner(machine, 16).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kFmaGemm);
     EXPECT_EQ(Planner(machine).Convolution(Square(1, 7, 1, 512, 2048)), Algorithm::kFmaGemm);
   }
+  EXPECT_EQ(Planner("avx2").Convolution(Square(1, 14, 1, 1024, 256)), Algorithm::kOneDnn);
+  EXPECT_EQ(Planner("avx2").Convolution(Square(1, 7, 1, 512, 2048)), Algorithm::kFmaGemm)
+      << "few rows wait for their weights";
   EXPECT_EQ(Planner("zen5", 1, Numerics::kStrict).Convolution(Square(8, 14, 1, 1024, 256)),
             Algorithm::kFmaGemm);
 }
