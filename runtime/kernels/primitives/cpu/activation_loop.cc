@@ -1,12 +1,17 @@
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
 
-#include <immintrin.h>
-
-#include "runtime/kernels/primitives/cpu/avx512_exponential.h"
+// The namespace for the instruction set that this file is compiled for.
+#ifdef __AVX512F__
 #define TESSERA_VECTOR_ABI avx512
+#else
+#define TESSERA_VECTOR_ABI avx2
+#endif
 #include "runtime/kernels/primitives/math/elementary_functions.h"
+#ifdef __AVX512F__
+#include "runtime/kernels/primitives/cpu/avx512_exponential.h"
+#endif
 
-namespace tessera {
+namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
 
 struct Elu {
@@ -24,6 +29,8 @@ void Loop(float alpha, float* values, int64_t count) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) values[i] = F()(alpha, values[i]);
 }
+
+#ifdef __AVX512F__
 
 // Returns numerator / divisor. Requires a divisor of at least 1. AMD's processors divide vectors
 // quickly. For others this takes an estimate of 14 bits and one step of Newton's method, which
@@ -115,10 +122,32 @@ void VectorLoop(float /*alpha*/, float* values, int64_t count) {
 }
 
 template <template <bool> typename F>
-ActivationLoop VectorLoopOf() {
+ActivationLoop LoopOf() {
   static const bool divides = __builtin_cpu_is("amd");
   return divides ? VectorLoop<F<true>> : VectorLoop<F<false>>;
 }
+
+#else
+
+struct Sigmoid {
+  float operator()(float, float x) const { return math::Sigmoid(x); }
+};
+struct Swish {
+  float operator()(float, float x) const { return x * math::Sigmoid(x); }
+};
+struct GeluErf {
+  float operator()(float, float x) const { return math::Gelu(x); }
+};
+struct GeluTanh {
+  float operator()(float, float x) const { return math::ApproximateGelu(x); }
+};
+
+template <typename F>
+ActivationLoop LoopOf() {
+  return Loop<F>;
+}
+
+#endif
 
 }  // namespace
 
@@ -135,15 +164,15 @@ ActivationLoop ActivationLoopOf(Activation activation) {
     case Activation::kTanh:
       return Loop<Tanh>;
     case Activation::kSigmoid:
-      return VectorLoopOf<Sigmoid>();
+      return LoopOf<Sigmoid>();
     case Activation::kSwish:
-      return VectorLoopOf<Swish>();
+      return LoopOf<Swish>();
     case Activation::kGeluErf:
-      return VectorLoopOf<GeluErf>();
+      return LoopOf<GeluErf>();
     case Activation::kGeluTanh:
-      return VectorLoopOf<GeluTanh>();
+      return LoopOf<GeluTanh>();
   }
   return nullptr;
 }
 
-}  // namespace tessera
+}  // namespace tessera::TESSERA_VECTOR_ABI

@@ -75,12 +75,8 @@ void StartRow(bool add, const float* bias, int64_t count, float* output) {
 // Applies an activation in place.
 void Activate(const PostOps& post_ops, int64_t count, float* values) {
   if (post_ops.activation == Activation::kNone) return;
-  if (!IsClamp(post_ops.activation)) {
-    if (HasAvx512()) {
-      return ActivationLoopOf(post_ops.activation)(post_ops.alpha, values, count);
-    }
-    const PostOps activation{.activation = post_ops.activation, .alpha = post_ops.alpha};
-    return ApplyPostOps(activation, values, nullptr, count, values);
+  if (const ActivationLoop activate = ActivationLoopOf(post_ops.activation); activate != nullptr) {
+    return activate(post_ops.alpha, values, count);
   }
   const Epilogue clamp = ClampEpilogue(post_ops, nullptr);
   const float high = clamp.high;
