@@ -1,56 +1,22 @@
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 
-#include <immintrin.h>
-
 #include <cstring>
 #include <utility>
 
-// The operations that differ between instruction sets.
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
+
 #ifdef __AVX512F__
 namespace tessera::simd::avx512 {
-namespace {
-
-using Vector = __m512;
-constexpr int kLanes = 16;
-// The number of rows whose sums are held in registers, for each number of vectors.
-constexpr int kRows[kMaxVectors + 1] = {0, 16, 12, 8, 6};
-
-inline Vector Load(const float* from) { return _mm512_loadu_ps(from); }
-inline void Store(Vector v, float* to) { _mm512_storeu_ps(to, v); }
-inline __mmask16 First(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
-inline Vector LoadFirst(const float* from, int64_t count) {
-  return _mm512_maskz_loadu_ps(First(count), from);
-}
-inline void StoreFirst(Vector v, float* to, int64_t count) {
-  _mm512_mask_storeu_ps(to, First(count), v);
-}
-inline Vector Broadcast(float x) { return _mm512_set1_ps(x); }
-// The instruction returns its second operand if either is NaN.
-inline Vector Max(Vector a, Vector b) { return _mm512_max_ps(a, b); }
-inline Vector Min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
 #else
 namespace tessera::simd::avx2 {
+#endif
 namespace {
 
-using Vector = __m256;
-constexpr int kLanes = 8;
+// The number of rows whose sums are held in registers, for each number of vectors.
+#ifdef __AVX512F__
+constexpr int kRows[kMaxVectors + 1] = {0, 16, 12, 8, 6};
+#else
 constexpr int kRows[kMaxVectors + 1] = {0, 8, 6, 4, 3};
-
-inline Vector Load(const float* from) { return _mm256_loadu_ps(from); }
-inline void Store(Vector v, float* to) { _mm256_storeu_ps(to, v); }
-inline __m256i First(int64_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
-                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-inline Vector LoadFirst(const float* from, int64_t count) {
-  return _mm256_maskload_ps(from, First(count));
-}
-inline void StoreFirst(Vector v, float* to, int64_t count) {
-  _mm256_maskstore_ps(to, First(count), v);
-}
-inline Vector Broadcast(float x) { return _mm256_set1_ps(x); }
-inline Vector Max(Vector a, Vector b) { return _mm256_max_ps(a, b); }
-inline Vector Min(Vector a, Vector b) { return _mm256_min_ps(a, b); }
 #endif
 
 constexpr int64_t kLine = 16;  // floats of a cache line
@@ -88,7 +54,7 @@ class LinePrefetcher {
 
   bool empty() const { return left_ <= 0; }
   void PrefetchLine() {
-    _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    __builtin_prefetch(at_, 0, 2);
     at_ += kLine;
     if (--left_in_row_ == 0) {
       at_ += gap_;
