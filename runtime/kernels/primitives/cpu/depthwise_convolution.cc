@@ -4,7 +4,6 @@
 
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
-#include "runtime/kernels/primitives/cpu/depthwise_row.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
@@ -14,15 +13,23 @@ namespace {
 class DepthwiseImages {
  public:
   DepthwiseImages(const ConvolutionShape& shape, const Epilogue& epilogue, const float* input,
-                  const float* filter, float* output)
-      : s_(shape), epilogue_(epilogue), input_(input), filter_(filter), output_(output) {
+                  const float* filter, float* output, DepthwiseRowFunction compute_row)
+      : s_(shape),
+        epilogue_(epilogue),
+        input_(input),
+        filter_(filter),
+        output_(output),
+        compute_row_(compute_row),
+        channels_of_block_(shape.in_channels) {
     const int64_t image_bytes = s_.input[0] * in_size() * kFloat;
     prefetches_ = image_bytes > SpeedsForCpu().cache_bytes / 2;
+    if (!SpeedsForCpu().has_avx512) return;
     // The cache size for which the number of channels is chosen, so that the rows under the filter
-    // stay in the first-level cache until the next output row has read them.
-    constexpr int64_t kCacheBytes = 24 << 10, kMinVectors = 2;
-    const int64_t vector_bytes = s_.filter[0] * s_.input[1] * kDepthwiseLanes * kFloat;
-    channels_of_block_ = std::max(kMinVectors, kCacheBytes / vector_bytes) * kDepthwiseLanes;
+    // stay in the first-level cache until the next output row has read them. With AVX2 this takes
+    // longer than reading all channels in order.
+    constexpr int64_t kCacheBytes = 24 << 10, kMinSteps = 2;
+    const int64_t step_bytes = s_.filter[0] * s_.input[1] * kDepthwiseStep * kFloat;
+    channels_of_block_ = std::max(kMinSteps, kCacheBytes / step_bytes) * kDepthwiseStep;
   }
 
   int64_t out_size() const { return s_.output[1] * s_.in_channels; }  // of an output row
@@ -54,20 +61,20 @@ class DepthwiseImages {
     const int64_t first = std::max<int64_t>(begin, 0), last = std::min(end, height);
     const float* const from = input_ + image * height * in_size();
     const bool has_next = prefetches_ && end >= 0 && end < height;
-    ComputeDepthwiseRow({.channels = s_.in_channels,
-                         .begin_channel = begin_channel,
-                         .end_channel = end_channel,
-                         .points = s_.input[1],
-                         .outputs = s_.output[1],
-                         .width = s_.filter[1],
-                         .stride = s_.strides[1],
-                         .pad = s_.pad_before[1],
-                         .rows = std::max<int64_t>(last - first, 0),
-                         .input = from + first * in_size(),
-                         .filter = filter_ + (first - begin) * s_.filter[1] * s_.in_channels,
-                         .epilogue = epilogue_,
-                         .output = output_ + row * out_size(),
-                         .prefetch = has_next ? from + end * in_size() : nullptr});
+    compute_row_({.channels = s_.in_channels,
+                  .begin_channel = begin_channel,
+                  .end_channel = end_channel,
+                  .points = s_.input[1],
+                  .outputs = s_.output[1],
+                  .width = s_.filter[1],
+                  .stride = s_.strides[1],
+                  .pad = s_.pad_before[1],
+                  .rows = std::max<int64_t>(last - first, 0),
+                  .input = from + first * in_size(),
+                  .filter = filter_ + (first - begin) * s_.filter[1] * s_.in_channels,
+                  .epilogue = epilogue_,
+                  .output = output_ + row * out_size(),
+                  .prefetch = has_next ? from + end * in_size() : nullptr});
   }
 
   const ConvolutionShape& s_;
@@ -75,11 +82,16 @@ class DepthwiseImages {
   const float* const input_;
   const float* const filter_;
   float* const output_;
+  const DepthwiseRowFunction compute_row_;
   bool prefetches_;  // tells whether the next rows are prefetched
   int64_t channels_of_block_;
 };
 
 }  // namespace
+
+DepthwiseRowFunction DepthwiseRowFunctionForCpu() {
+  return SpeedsForCpu().has_avx512 ? avx512::ComputeDepthwiseRow : avx2::ComputeDepthwiseRow;
+}
 
 bool DepthwiseSupports(const ConvolutionShape& s) {
   constexpr int64_t kMinChannels = 16;
@@ -91,8 +103,9 @@ bool DepthwiseSupports(const ConvolutionShape& s) {
 
 absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
                                const PostOps& post_ops, const float* input, const float* filter,
-                               const float* bias, float* output) {
-  const DepthwiseImages images(shape, ClampEpilogue(post_ops, bias), input, filter, output);
+                               const float* bias, float* output, DepthwiseRowFunction compute_row) {
+  const DepthwiseImages images(shape, ClampEpilogue(post_ops, bias), input, filter, output,
+                               compute_row);
   const ActivationLoop activate = ActivationLoopOf(post_ops.activation);
   const int64_t rows = shape.batch * shape.output[0], block = images.RowsOfBlock();
   const double nanoseconds = FlopsOf(shape) / SpeedsForCpu().depthwise_flops;

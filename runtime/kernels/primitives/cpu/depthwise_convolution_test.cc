@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -36,10 +37,11 @@ ConvolutionShape Depthwise(const Geometry& g) {
   return shape;
 }
 
-class DepthwiseConvolutionTest : public ::testing::Test {
+// The parameter selects AVX-512.
+class DepthwiseConvolutionTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    if (!Avx512IsSupported()) GTEST_SKIP() << "needs AVX-512";
+    if (GetParam() && !Avx512IsSupported()) GTEST_SKIP() << "needs AVX-512";
   }
 
   struct Operands {
@@ -57,7 +59,8 @@ class DepthwiseConvolutionTest : public ::testing::Test {
     KernelContext ctx(step_, nullptr);
     EXPECT_EQ(
         ConvolveDepthwise(ctx, shape, post_ops, of.input.data<float>(), of.filter.data<float>(),
-                          post_ops.bias ? of.bias.data<float>() : nullptr, output.data<float>()),
+                          post_ops.bias ? of.bias.data<float>() : nullptr, output.data<float>(),
+                          GetParam() ? avx512::ComputeDepthwiseRow : avx2::ComputeDepthwiseRow),
         absl::OkStatus());
     return output;
   }
@@ -83,7 +86,7 @@ class DepthwiseConvolutionTest : public ::testing::Test {
   StepContext step_;
 };
 
-TEST_F(DepthwiseConvolutionTest, ImagesOfAnySize) {
+TEST_P(DepthwiseConvolutionTest, ImagesOfAnySize) {
   for (const int64_t filter : {3, 5}) {
     for (const int64_t stride : {1, 2}) {
       for (const int64_t size : {1, 2, 3, 5, 7, 8, 9, 14, 17, 30}) {
@@ -99,21 +102,44 @@ TEST_F(DepthwiseConvolutionTest, ImagesOfAnySize) {
   }
 }
 
-TEST_F(DepthwiseConvolutionTest, PaddingOfAnyKind) {
+TEST_P(DepthwiseConvolutionTest, PaddingOfAnyKind) {
   ExpectExact({.height = 9, .width = 11, .before = {0, 0}, .after = {0, 0}});
   ExpectExact({.height = 8, .width = 8, .strides = {2, 2}, .before = {0, 0}, .after = {1, 1}});
   ExpectExact({.height = 4, .width = 3, .before = {3, 4}, .after = {5, 6}});  // rows of padding
   ExpectExact({.height = 1, .width = 1, .before = {0, 1}, .after = {2, 20}});
 }
 
-TEST_F(DepthwiseConvolutionTest, FiltersAndStridesThatDifferByDirection) {
+// Blocks of several outputs may have no more points outside the row than the filter has columns.
+TEST_P(DepthwiseConvolutionTest, RowsThatAreMostlyPadding) {
+  for (const int64_t filter : {3, 5}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t pad : {3, 4, 6, 9, 13}) {
+        for (const int64_t width : {1, 2, 6, 20}) {
+          const Geometry before{.height = 2,
+                                .width = width,
+                                .channels = 19,
+                                .filter = {3, filter},
+                                .strides = {1, stride},
+                                .before = {1, pad},
+                                .after = {1, filter}};
+          ExpectExact(before);
+          Geometry after = before;
+          std::swap(after.before, after.after);
+          ExpectExact(after, {.bias = true, .add = true});
+        }
+      }
+    }
+  }
+}
+
+TEST_P(DepthwiseConvolutionTest, FiltersAndStridesThatDifferByDirection) {
   ExpectExact({.height = 12, .width = 9, .filter = {1, 3}, .before = {0, 1}, .after = {0, 1}});
   ExpectExact({.height = 12, .width = 9, .filter = {7, 5}, .strides = {3, 2}});
   ExpectExact({.height = 12, .width = 9, .filter = {2, 3}, .strides = {1, 2}});
 }
 
-TEST_F(DepthwiseConvolutionTest, AnyNumberOfChannels) {
-  for (const int64_t channels : {17, 31, 32, 40, 47}) {
+TEST_P(DepthwiseConvolutionTest, AnyNumberOfChannels) {
+  for (const int64_t channels : {17, 23, 24, 25, 31, 32, 40, 47}) {
     for (const int64_t stride : {1, 2}) {
       ExpectExact(
           {.batch = 2, .height = 6, .width = 10, .channels = channels, .strides = {stride, stride}},
@@ -122,7 +148,7 @@ TEST_F(DepthwiseConvolutionTest, AnyNumberOfChannels) {
   }
 }
 
-TEST_F(DepthwiseConvolutionTest, EndsInEachActivation) {
+TEST_P(DepthwiseConvolutionTest, EndsInEachActivation) {
   for (const Activation activation :
        {Activation::kRelu, Activation::kElu, Activation::kLeakyRelu, Activation::kTanh,
         Activation::kSigmoid, Activation::kSwish, Activation::kGeluErf, Activation::kGeluTanh}) {
@@ -131,14 +157,14 @@ TEST_F(DepthwiseConvolutionTest, EndsInEachActivation) {
   }
 }
 
-TEST_F(DepthwiseConvolutionTest, ImagesBeyondTheCacheAndThreads) {
+TEST_P(DepthwiseConvolutionTest, ImagesBeyondTheCacheAndThreads) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   step_.intra_op_pool = &pool;
   ExpectExact({.batch = 2, .height = 65, .width = 57, .channels = 80, .strides = {2, 2}},
               {.bias = true});
 }
 
-TEST_F(DepthwiseConvolutionTest, AnImageHasTheSameBitsInAnyBatchAndByAnyThreads) {
+TEST_P(DepthwiseConvolutionTest, AnImageHasTheSameBitsInAnyBatchAndByAnyThreads) {
   const ConvolutionShape two = Depthwise({.batch = 2, .height = 33, .width = 19, .channels = 24});
   ConvolutionShape one = two;
   one.batch = 1;
@@ -152,7 +178,7 @@ TEST_F(DepthwiseConvolutionTest, AnImageHasTheSameBitsInAnyBatchAndByAnyThreads)
   EXPECT_EQ(std::memcmp(alone.data<float>(), both.data<float>(), image * sizeof(float)), 0);
 }
 
-TEST_F(DepthwiseConvolutionTest, NaNsAndInfinitiesStayInTheirChannelAndWindow) {
+TEST_P(DepthwiseConvolutionTest, NaNsAndInfinitiesStayInTheirChannelAndWindow) {
   const ConvolutionShape shape = Depthwise({.height = 6, .width = 12, .channels = 20});
   Operands of(shape);
   of.input.data<float>()[(2 * 12 + 4) * 20 + 3] = std::numeric_limits<float>::quiet_NaN();
@@ -167,6 +193,9 @@ TEST_F(DepthwiseConvolutionTest, NaNsAndInfinitiesStayInTheirChannelAndWindow) {
         << "at " << i;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, DepthwiseConvolutionTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Avx512" : "Avx2"; });
 
 }  // namespace
 }  // namespace tessera

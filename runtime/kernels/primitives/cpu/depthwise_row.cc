@@ -1,103 +1,102 @@
 #include "runtime/kernels/primitives/cpu/depthwise_row.h"
 
-#include <immintrin.h>
-
 #include <utility>
 
-namespace tessera {
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
+
+#ifdef __AVX512F__
+namespace tessera::avx512 {
+#else
+namespace tessera::avx2 {
+#endif
 namespace {
 
-constexpr int64_t kLanes = kDepthwiseLanes;
+static_assert(kDepthwiseStep % kLanes == 0);
+
 // The number of outputs whose sums are held in registers. There are enough of them that additions
-// need not wait for each other.
+// need not wait for each other. With a filter of 5 columns they take 14 of 16 registers.
 constexpr int kOutputs = 8;
 
-// Applies the epilogue to the sums of the channels from `channel` on, and stores the lanes in
-// `mask`.
-inline void Finish(const Epilogue& epilogue, __m512 sum, __mmask16 mask, int64_t channel,
-                   float* to) {
-  if (epilogue.bias != nullptr) {
-    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, epilogue.bias + channel));
-  }
-  if (epilogue.add) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, to));
-  // The second operand is returned if either is NaN, so that NaN passes through.
-  sum = _mm512_min_ps(_mm512_set1_ps(epilogue.high),
-                      _mm512_max_ps(_mm512_set1_ps(epilogue.low), sum));
-  _mm512_mask_storeu_ps(to, mask, sum);
-}
+// Loads and stores vectors of channels. The last vector of an image may be partial.
+struct WholeVector {
+  Vector LoadFrom(const float* from) const { return Load(from); }
+  void StoreTo(Vector vector, float* to) const { Store(vector, to); }
+};
+struct PartialVector {
+  Vector LoadFrom(const float* from) const { return LoadFirst(from, count); }
+  void StoreTo(Vector vector, float* to) const { StoreFirst(vector, to, count); }
+  int64_t count;
+};
 
 // Computes kCount outputs from `first` on, for one vector of channels. Each point is read once for
-// each row of the filter. With kIsEdge some of the points may lie outside the row.
-template <int kWidth, int kStride, int kCount, bool kIsEdge>
-__attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, int64_t channel,
+// each row of the filter. With kIsEdge up to kWidth points at either end may lie outside the row.
+template <int kWidth, int kStride, int kCount, bool kIsEdge, typename Channels>
+__attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, const Epilogue& epilogue,
+                                                    Channels channels, int64_t channel,
                                                     int64_t first) {
+  constexpr int kPoints = (kCount - 1) * kStride + kWidth;
   const int64_t step = d.channels, begin = first * kStride - d.pad;
-  __m512 sums[kCount];
+  const int64_t first_inside = -begin, end_inside = d.points - begin;
+  Vector sums[kCount];
+  const Vector bias =
+      epilogue.bias != nullptr ? channels.LoadFrom(epilogue.bias + channel) : Vector{};
 #pragma GCC unroll 8
-  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  for (Vector& sum : sums) sum = bias;
   const float* filter = d.filter + channel;
   for (int64_t y = 0; y < d.rows; ++y) {
     const float* from = d.input + (y * d.points + begin) * step + channel;
-    __m512 weights[kWidth];
+    Vector weights[kWidth];
 #pragma GCC unroll 5
-    for (__m512& weight : weights) {
-      weight = _mm512_loadu_ps(filter);
+    for (Vector& weight : weights) {
+      weight = channels.LoadFrom(filter);
       filter += step;
     }
 #pragma GCC unroll 20
-    for (int x = 0; x < (kCount - 1) * kStride + kWidth; ++x, from += step) {
-      if (kIsEdge && (begin + x < 0 || begin + x >= d.points)) continue;
-      __m512 point = _mm512_loadu_ps(from);
+    for (int x = 0; x < kPoints; ++x, from += step) {
+      if (kIsEdge && x < kWidth && x < first_inside) continue;
+      if (kIsEdge && x >= kPoints - kWidth && x >= end_inside) continue;
+      Vector point = channels.LoadFrom(from);
       // This keeps the compiler from reading the point once for each sum.
       asm("" : "+v"(point));
 #pragma GCC unroll 8
       for (int i = 0; i < kCount; ++i) {
         const int position = x - i * kStride;
-        if (position >= 0 && position < kWidth) {
-          sums[i] = _mm512_fmadd_ps(point, weights[position], sums[i]);
-        }
+        if (position >= 0 && position < kWidth) sums[i] += point * weights[position];
       }
     }
   }
   if (d.prefetch != nullptr) {
     const float* next = d.prefetch + first * kStride * step + channel;
 #pragma GCC unroll 16
-    for (int x = 0; x < kCount * kStride; ++x, next += step) {
-      _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-    }
+    for (int x = 0; x < kCount * kStride; ++x, next += step) __builtin_prefetch(next, 0, 2);
   }
-  float* out = d.output + first * step + channel;
+  float* const out = d.output + first * step + channel;
+  if (epilogue.add) {
 #pragma GCC unroll 8
-  for (const __m512& sum : sums) {
-    Finish(d.epilogue, sum, 0xffff, channel, out);
-    out += step;
+    for (int i = 0; i < kCount; ++i) sums[i] += channels.LoadFrom(out + i * step);
+  }
+  const Vector low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    channels.StoreTo(Min(high, Max(low, sums[i])), out + i * step);  // NaN passes through
   }
 }
 
 template <int kWidth, int kStride, int kCount, bool kIsEdge>
 void ConvolveVectors(const DepthwiseRow& d, int64_t first) {
+  const Epilogue epilogue = d.epilogue;  // a copy that stores to the output cannot change
   for (int64_t channel = d.begin_channel; channel + kLanes <= d.end_channel; channel += kLanes) {
-    Convolve<kWidth, kStride, kCount, kIsEdge>(d, channel, first);
+    Convolve<kWidth, kStride, kCount, kIsEdge>(d, epilogue, WholeVector(), channel, first);
   }
 }
 
 // Computes the last channels, which do not fill a vector.
-void ConvolveLast(const DepthwiseRow& d, int64_t channel) {
-  const __mmask16 mask = static_cast<__mmask16>((1u << (d.channels - channel)) - 1);
-  for (int64_t i = 0; i < d.outputs; ++i) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int64_t y = 0; y < d.rows; ++y) {
-      for (int64_t x = 0; x < d.width; ++x) {
-        const int64_t point = i * d.stride - d.pad + x;
-        if (point < 0 || point >= d.points) continue;
-        const float* const from = d.input + (y * d.points + point) * d.channels + channel;
-        const float* const weights = d.filter + (y * d.width + x) * d.channels + channel;
-        sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, from),
-                              _mm512_maskz_loadu_ps(mask, weights), sum);
-      }
-    }
-    Finish(d.epilogue, sum, mask, channel, d.output + i * d.channels + channel);
-  }
+template <int kWidth, int kStride, int kCount>
+void ConvolveLast(const DepthwiseRow& d, int64_t first) {
+  const Epilogue epilogue = d.epilogue;
+  const int64_t count = d.end_channel % kLanes;
+  Convolve<kWidth, kStride, kCount, true>(d, epilogue, PartialVector{count}, d.end_channel - count,
+                                          first);
 }
 
 using VectorsFunction = void (*)(const DepthwiseRow& d, int64_t first);
@@ -108,13 +107,22 @@ void ConvolveRow(const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) 
       ConvolveVectors<kWidth, kStride, kCounts + 1, false>...};
   static constexpr VectorsFunction kEdge[] = {
       ConvolveVectors<kWidth, kStride, kCounts + 1, true>...};
+  static constexpr VectorsFunction kLast[] = {ConvolveLast<kWidth, kStride, kCounts + 1>...};
+  const bool has_last = d.end_channel % kLanes > 0;
   // The number of blocks, which have about the same size.
   int64_t blocks = (d.outputs + kOutputs - 1) / kOutputs;
-  for (int64_t first = 0; first < d.outputs; --blocks) {
-    const int64_t count = (d.outputs - first + blocks - 1) / blocks;
-    const int64_t begin = first * kStride - d.pad;
-    const bool is_edge = begin < 0 || begin + (count - 1) * kStride + kWidth > d.points;
-    (is_edge ? kEdge : kInner)[count - 1](d, first);
+  for (int64_t first = 0; first < d.outputs;) {
+    int64_t count = (d.outputs - first + blocks - 1) / blocks;
+    // The number of points before and after the row.
+    const int64_t before = d.pad - first * kStride;
+    const int64_t after = (count - 1) * kStride + kWidth - before - d.points;
+    if (before <= kWidth && after <= kWidth) {
+      --blocks;
+    } else {
+      count = 1;  // all kWidth points may lie outside
+    }
+    (before > 0 || after > 0 ? kEdge : kInner)[count - 1](d, first);
+    if (has_last) kLast[count - 1](d, first);
     first += count;
   }
 }
@@ -128,7 +136,6 @@ void ComputeDepthwiseRow(const DepthwiseRow& d) {
   } else {
     d.stride == 1 ? ConvolveRow<5, 1>(d, kCounts) : ConvolveRow<5, 2>(d, kCounts);
   }
-  if (const int64_t rest = d.end_channel % kLanes; rest > 0) ConvolveLast(d, d.end_channel - rest);
 }
 
-}  // namespace tessera
+}  // namespace tessera::avx512 or ::avx2

@@ -1,5 +1,4 @@
 // One row of a depthwise convolution over NHWC images, with one output for each input channel.
-// Compiled for AVX-512: only processors that have it may call it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +7,12 @@
 
 namespace tessera {
 
-inline constexpr int64_t kDepthwiseLanes = 16;
+// Channels are computed in multiples of the floats of a cache line, which fill one vector or two.
+inline constexpr int64_t kDepthwiseStep = 16;
 
 struct DepthwiseRow {
   int64_t channels = 0;
-  // The channels that are computed. Both are multiples of kDepthwiseLanes, unless `end_channel` is
+  // The channels that are computed. Both are multiples of kDepthwiseStep, unless `end_channel` is
   // the number of channels.
   int64_t begin_channel = 0, end_channel = 0;
   int64_t points = 0;   // of a row of the input
@@ -31,9 +31,15 @@ struct DepthwiseRow {
   const float* prefetch = nullptr;
 };
 
-// Computes output(i, c) = clamp(sum over y, x of input(y, i * stride - pad + x, c) * filter(y, x,
-// c) + bias(c) + output(i, c)). Points outside the rows are left out. Each sum is added up in the
-// order of the filter, whatever its place in the row.
+// Computes output(i, c) = clamp(bias(c) + sum over y, x of input(y, i * stride - pad + x, c) *
+// filter(y, x, c) + output(i, c)). Points outside the rows are left out. Each sum is added up in
+// this order, that of the filter, whatever its place in the row. Compiled for AVX-512, and for what
+// every processor here has.
+namespace avx512 {
 void ComputeDepthwiseRow(const DepthwiseRow& row);
+}
+namespace avx2 {
+void ComputeDepthwiseRow(const DepthwiseRow& row);
+}
 
 }  // namespace tessera
