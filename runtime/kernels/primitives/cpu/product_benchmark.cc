@@ -118,7 +118,6 @@ void BM_DepthwiseFlops(benchmark::State& state) {
                            .dilations = {1, 1},
                            .pad_before = {1, 1},
                            .pad_after = {1, 1}};
-  if (!Avx512IsSupported() || !DepthwiseSupports(s)) return state.SkipWithError("needs AVX-512");
   const Tensor input = RandomTensor({1, 56, 56, 128}, 1), filter = RandomTensor({3, 3, 128}, 2);
   Tensor output = RandomTensor({1, 56, 56, 128}, 3);
   StepContext step;
@@ -157,7 +156,6 @@ BENCHMARK(BM_GemvBytes);
 
 // Multiplies m rows by packed weights that no cache holds, and reports the bytes of these.
 void TimePackedWeights(benchmark::State& state, int64_t m, double in_table) {
-  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
   constexpr int64_t kColumns = 4096, kDepth = 8192;
   TimeMatMul(state, m, kColumns, kDepth, Numerics::kStrict);
   Compare(state, sizeof(float) * kColumns * kDepth, in_table);
@@ -178,10 +176,9 @@ BENCHMARK(BM_WeightBytes);
 // tile_bytes: transforms of 4 x 4 outputs for an image of 28 x 28 points and 128 channels, between
 // which products would be made.
 void BM_TileBytes(benchmark::State& state) {
-  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
   constexpr int64_t kSize = 28, kChannels = 128, kTiles = (kSize / 4) * (kSize / 4);
   constexpr int64_t kPointStride = kTiles * kChannels + 16;
-  const winograd::Transforms& transforms = winograd::kTransformsOf4;
+  const winograd::Transforms& transforms = winograd::TransformsForCpu(4);
   const int64_t points = transforms.points();
   const Tensor input = RandomTensor({kSize + 2, kSize + 2, kChannels}, 1);
   Tensor output = RandomTensor({kSize, kSize, kChannels}, 2);
@@ -240,7 +237,6 @@ BENCHMARK(BM_ByteProducts);
 
 // Measures packed_floats, with weights of BERT-base.
 void BM_PackedFloats(benchmark::State& state) {
-  if (!Avx512IsSupported()) return state.SkipWithError("needs AVX-512");
   constexpr int64_t kColumns = 3072, kDepth = 768;
   const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
   const Tensor b = RandomTensor({kDepth, kColumns}, 1);

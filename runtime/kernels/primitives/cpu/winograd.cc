@@ -17,15 +17,11 @@ namespace tessera {
 namespace {
 
 using winograd::kMaxPoints;
-using winograd::Transforms;
+using winograd::TransformsForCpu;
 
 // The smallest number of tiles per thread for which reading all filters pays. It is lower than
 // kMinRowsPerThread because tiles that threads share move between caches.
 constexpr int64_t kMinTiles = 48;
-
-const Transforms& TransformsOf(const WinogradTiling& tiling) {
-  return tiling.output_tile == 2 ? winograd::kTransformsOf2 : winograd::kTransformsOf4;
-}
 
 // Returns the distance, in floats, from one point of `rows` rows to the next. The extra cache line
 // puts equal rows of different points, which are read and written together, in different sets of
@@ -50,7 +46,7 @@ void TransformInputTile(const WinogradTiling& tiling, const float* input, int64_
         inside ? input + ((place.image * s.input[0] + row) * s.input[1] + column) * s.in_channels
                : kZeros;
   }
-  TransformsOf(tiling).input(points, s.in_channels, point_stride, out);
+  TransformsForCpu(tiling.output_tile).input(points, s.in_channels, point_stride, out);
 }
 
 // Computes an output tile directly, for input that the transforms cannot process.
@@ -100,7 +96,8 @@ bool TransformOutputTile(const WinogradTiling& tiling, const Epilogue& epilogue,
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
             : nullptr;
   }
-  return TransformsOf(tiling).output(in, point_stride, s.out_channels, epilogue, points);
+  return TransformsForCpu(tiling.output_tile)
+      .output(in, point_stride, s.out_channels, epilogue, points);
 }
 
 // The products of all points. Each point has its own rows and its own matrix.
@@ -169,7 +166,8 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const WinogradTiling& til
       const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
       PopulatePages(to + begin * size, (end - begin) * size);
       for (int64_t point = begin; point < end; ++point) {
-        TransformsOf(tiling).filter(values.data<float>(), point, in, out, matrix.get());
+        TransformsForCpu(tiling.output_tile)
+            .filter(values.data<float>(), point, in, out, matrix.get());
         const gemm::Weights weights{
             .data = matrix.get(), .depth = in, .columns = out, .row_stride = out};
         if (!kernel.Pack(weights, 0, gemm::Blocks(out), to + point * size)) is_finite = false;

@@ -17,7 +17,7 @@ bool WinogradSupports(const ConvolutionShape& shape, Activation activation);
 
 // Does what Convolution::Run() does, for shapes that WinogradSupports(), with tiles of output_tile
 // x output_tile outputs, where output_tile is 2 or 4. The addend is in `output` already, and `bias`
-// is null unless post_ops.bias. Requires AVX-512.
+// is null unless post_ops.bias.
 //
 // The result is within 5e-6 of the largest output; a direct sum is within 1e-6. The filter is
 // transformed once for each tile size. A filter with infinities or NaNs is left to fallback().

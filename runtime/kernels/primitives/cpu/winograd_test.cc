@@ -27,7 +27,6 @@ absl::Status ComputeNone() { return absl::InternalError("the filter was left ove
 
 void ExpectAsDirect(const ConvolutionShape& s, int output_tile, PostOps post_ops,
                     ThreadPool* pool) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   const Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
   const Tensor filter = RandomTensor({3, 3, s.in_channels, s.out_channels}, 2);
   const Tensor bias = RandomTensor({s.out_channels}, 3);
@@ -90,7 +89,6 @@ TEST(WinogradTest, SeveralBlocksOfTiles) {
 // The transforms spread such a value over its whole tile, but only the outputs that read it may
 // hold it.
 TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   const float infinity = std::numeric_limits<float>::infinity();
   const ConvolutionShape s = Same3x3(2, 9, 11, 32, 48);
   const PostOps post_ops = {.bias = true, .add = true};

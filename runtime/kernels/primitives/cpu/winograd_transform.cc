@@ -2,23 +2,24 @@
 
 #include <cstring>
 
-namespace tessera::winograd {
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
+
+#ifdef __AVX512F__
+namespace tessera::winograd::avx512 {
+#else
+namespace tessera::winograd::avx2 {
+#endif
 namespace {
 
-typedef float Vector __attribute__((vector_size(64)));
-constexpr int kLanes = 16;
-
-inline Vector Load(const float* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof(v));
-  return v;
-}
-inline void Store(const Vector& v, float* to) { std::memcpy(to, &v, sizeof(v)); }
+// Channels are transformed a cache line at a time, which is one vector or two. The next line of a
+// point often lies in the same few sets of the first-level cache as those of the other points, so
+// that half a line would be gone when the other half is needed.
+constexpr int kStep = 16, kVectors = kStep / kLanes;
 
 // Half a vector of floats, converted to doubles.
-typedef double Doubles __attribute__((vector_size(64)));
-typedef float HalfVector __attribute__((vector_size(32)));
-constexpr int kDoubles = 8;
+typedef double Doubles __attribute__((vector_size(sizeof(Vector))));
+typedef float HalfVector __attribute__((vector_size(sizeof(Vector) / 2)));
+constexpr int kDoubles = kLanes / 2;
 
 inline Doubles LoadDoubles(const float* from) {
   HalfVector v;
@@ -91,19 +92,25 @@ constexpr double kG<6>[6][3] = {
 template <int kTile>
 void TransformInput(const float* const* points, int64_t channels, int64_t point_stride,
                     float* out) {
-  for (int64_t c = 0; c < channels; c += kLanes) {
-    Vector half[kTile][kTile];  // by column, then transformed row
+  for (int64_t c = 0; c < channels; c += kStep) {
+    Vector half[kVectors][kTile][kTile];  // by column, then transformed row
     for (int column = 0; column < kTile; ++column) {
-      Vector x[kTile];
-      for (int row = 0; row < kTile; ++row) x[row] = Load(points[row * kTile + column] + c);
-      InputRow(x, half[column]);
+      for (int v = 0; v < kVectors; ++v) {
+        Vector x[kTile];
+        for (int row = 0; row < kTile; ++row) {
+          x[row] = Load(points[row * kTile + column] + c + v * kLanes);
+        }
+        InputRow(x, half[v][column]);
+      }
     }
     for (int row = 0; row < kTile; ++row) {
-      Vector x[kTile], y[kTile];
-      for (int column = 0; column < kTile; ++column) x[column] = half[column][row];
-      InputRow(x, y);
-      for (int column = 0; column < kTile; ++column) {
-        Store(y[column], out + (row * kTile + column) * point_stride + c);
+      for (int v = 0; v < kVectors; ++v) {
+        Vector x[kTile], y[kTile];
+        for (int column = 0; column < kTile; ++column) x[column] = half[v][column][row];
+        InputRow(x, y);
+        for (int column = 0; column < kTile; ++column) {
+          Store(y[column], out + (row * kTile + column) * point_stride + c + v * kLanes);
+        }
       }
     }
   }
@@ -112,9 +119,11 @@ void TransformInput(const float* const* points, int64_t channels, int64_t point_
 template <int kTile>
 bool AreFinite(const float* in, int64_t point_stride) {
   Vector even{}, odd{};
-  for (int p = 0; p < kTile * kTile; p += 2) {
-    even += 0.0f * Load(in + p * point_stride);
-    odd += 0.0f * Load(in + (p + 1) * point_stride);
+  for (int v = 0; v < kVectors; ++v, in += kLanes) {
+    for (int p = 0; p < kTile * kTile; p += 2) {
+      even += 0.0f * Load(in + p * point_stride);
+      odd += 0.0f * Load(in + (p + 1) * point_stride);
+    }
   }
   const Vector sum = even + odd, zeros{};
   return std::memcmp(&sum, &zeros, sizeof(sum)) == 0;
@@ -125,30 +134,32 @@ bool TransformOutput(const float* in, int64_t point_stride, int64_t channels,
                      const Epilogue& epilogue, float* const* points) {
   if (!AreFinite<kTile>(in, point_stride)) return false;
   constexpr int kOutputs = kTile - 2;
-  const Vector low = Vector{} + epilogue.low, high = Vector{} + epilogue.high;
-  for (int64_t c = 0; c < channels; c += kLanes) {
-    Vector half[kTile][kOutputs];  // by column, then output row
+  const Vector low = Broadcast(epilogue.low), high = Broadcast(epilogue.high);
+  for (int64_t c = 0; c < channels; c += kStep) {
+    Vector half[kVectors][kTile][kOutputs];  // by column, then output row
     for (int column = 0; column < kTile; ++column) {
-      Vector m[kTile];
-      for (int row = 0; row < kTile; ++row) {
-        m[row] = Load(in + (row * kTile + column) * point_stride + c);
+      for (int v = 0; v < kVectors; ++v) {
+        Vector m[kTile];
+        for (int row = 0; row < kTile; ++row) {
+          m[row] = Load(in + (row * kTile + column) * point_stride + c + v * kLanes);
+        }
+        OutputRow(m, half[v][column]);
       }
-      OutputRow(m, half[column]);
     }
-    const Vector bias = epilogue.bias != nullptr ? Load(epilogue.bias + c) : Vector{};
     for (int row = 0; row < kOutputs; ++row) {
-      Vector m[kTile], y[kOutputs];
-      for (int column = 0; column < kTile; ++column) m[column] = half[column][row];
-      OutputRow(m, y);
-      for (int column = 0; column < kOutputs; ++column) {
-        float* const to = points[row * kOutputs + column];
-        if (to == nullptr) continue;
-        Vector value = y[column] + bias;
-        if (epilogue.add) value += Load(to + c);
-        // Both comparisons are false for a NaN, which therefore passes through.
-        value = value < low ? low : value;
-        value = value > high ? high : value;
-        Store(value, to + c);
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t channel = c + v * kLanes;
+        Vector m[kTile], y[kOutputs];
+        for (int column = 0; column < kTile; ++column) m[column] = half[v][column][row];
+        OutputRow(m, y);
+        const Vector bias = epilogue.bias != nullptr ? Load(epilogue.bias + channel) : Vector{};
+        for (int column = 0; column < kOutputs; ++column) {
+          float* const to = points[row * kOutputs + column];
+          if (to == nullptr) continue;
+          Vector value = y[column] + bias;
+          if (epilogue.add) value += Load(to + channel);
+          Store(Min(high, Max(low, value)), to + channel);  // NaN passes through
+        }
       }
     }
   }
@@ -186,4 +197,4 @@ void TransformFilter(const float* filter, int point, int64_t in_channels, int64_
 const Transforms kTransformsOf2{2, 4, TransformInput<4>, TransformOutput<4>, TransformFilter<4>};
 const Transforms kTransformsOf4{4, 6, TransformInput<6>, TransformOutput<6>, TransformFilter<6>};
 
-}  // namespace tessera::winograd
+}  // namespace tessera::winograd::avx512 or ::avx2

@@ -14,8 +14,7 @@ namespace tessera::winograd {
 // Points of the largest tile.
 constexpr int kMaxPoints = 36;
 
-// The transforms for one m. They are compiled for AVX-512 and require it. Numbers of channels must
-// be multiples of 16. Pure functions.
+// The transforms for one m. Numbers of channels must be multiples of 16. Pure functions.
 struct Transforms {
   int output_tile, input_tile;
   int points() const { return input_tile * input_tile; }
@@ -38,6 +37,16 @@ struct Transforms {
                  float* out);
 };
 
+// Compiled for AVX-512, and for what every processor here has.
+namespace avx512 {
 extern const Transforms kTransformsOf2, kTransformsOf4;
+}
+namespace avx2 {
+extern const Transforms kTransformsOf2, kTransformsOf4;
+}
+
+// Returns the transforms for tiles of output_tile x output_tile outputs, where output_tile is 2 or
+// 4, by the instruction set of SpeedsForCpu().
+const Transforms& TransformsForCpu(int output_tile);
 
 }  // namespace tessera::winograd
