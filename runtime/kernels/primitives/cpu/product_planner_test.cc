@@ -258,11 +258,9 @@ TEST(ProductPlannerTest, DepthwiseConvolutionsHaveLoopsOfTheirOwn) {
   ConvolutionShape depthwise = Square(1, 28, 5, 96, 96);
   depthwise.groups = 96;
   for (const char* const machine : kMachines) {
-    const bool has_avx512 = FindMachineSpeeds(machine)->has_avx512;
     for (const Numerics numerics : {Numerics::kFast, Numerics::kStrict}) {
       const Planner planner(machine, 1, numerics);
-      EXPECT_EQ(planner.Convolution(depthwise),
-                has_avx512 ? Algorithm::kDepthwise : Algorithm::kOneDnn);
+      EXPECT_EQ(planner.Convolution(depthwise), Algorithm::kDepthwise);
       ConvolutionShape other = depthwise;
       other.out_channels *= 2;
       EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn) << "two outputs for each channel";
@@ -277,6 +275,22 @@ TEST(ProductPlannerTest, DepthwiseConvolutionsHaveLoopsOfTheirOwn) {
       EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn);
     }
   }
+}
+
+TEST(ProductPlannerTest, WithAvx2SomeDepthwiseConvolutionsUseOneDnn) {
+  const auto plan = [](const char* machine, int64_t size, int64_t channels, int64_t stride) {
+    ConvolutionShape s = Square(8, size, 3, channels, channels);
+    s.groups = channels;
+    s.strides = {stride, stride};
+    return Planner(machine).Convolution(s);
+  };
+  EXPECT_EQ(plan("avx2", 14, 512, 1), Algorithm::kOneDnn) << "points share sets of the cache";
+  EXPECT_EQ(plan("avx2", 14, 528, 1), Algorithm::kDepthwise);
+  EXPECT_EQ(plan("avx2", 14, 532, 1), Algorithm::kOneDnn) << "the last vector is partial";
+  EXPECT_EQ(plan("avx2", 56, 144, 1), Algorithm::kDepthwise);
+  EXPECT_EQ(plan("avx2", 56, 144, 2), Algorithm::kOneDnn) << "the image exceeds the cache";
+  EXPECT_EQ(plan("avx2", 14, 192, 2), Algorithm::kDepthwise);
+  EXPECT_EQ(plan("zen4", 14, 512, 2), Algorithm::kDepthwise);
 }
 
 TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
@@ -294,7 +308,8 @@ TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   // A little time is not worth twice the memory.
   EXPECT_EQ(Planner("zen5").Convolution(last), Algorithm::kWinograd2);
   EXPECT_EQ(Planner("zen5").Convolution(Square(1, 14, 3, 256, 256)), Algorithm::kWinograd2);
-  EXPECT_EQ(Planner("avx2").Convolution(Square(1, 56, 3, 64, 64)), Algorithm::kOneDnn);
+  EXPECT_EQ(Planner("avx2").Convolution(Square(1, 56, 3, 64, 64)), Algorithm::kWinograd4);
+  EXPECT_EQ(Planner("avx2").Convolution(last), Algorithm::kWinograd2);
   EXPECT_EQ(Planner("intel-amx").Convolution(Square(8, 28, 3, 128, 128)), Algorithm::kAmxGemm);
 }
 
