@@ -135,17 +135,15 @@ INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest, testing::ValuesIn(CaseNames()),
 // Returns the algorithms that large products of float go by with these choices, each of some shape.
 std::set<ProductAlgorithm> AlgorithmsFor(const MachineSpeeds& speeds) {
   std::set<ProductAlgorithm> algorithms = {ProductAlgorithm::kOneDnn, ProductAlgorithm::kOrdered,
-                                           ProductAlgorithm::kGemv};
-  if (speeds.has_avx512) {
-    algorithms.insert(
-        {ProductAlgorithm::kFmaGemm, ProductAlgorithm::kDepthwise, ProductAlgorithm::kTransposed});
-  }
+                                           ProductAlgorithm::kGemv, ProductAlgorithm::kFmaGemm,
+                                           ProductAlgorithm::kDepthwise};
+  if (speeds.has_avx512) algorithms.insert(ProductAlgorithm::kTransposed);
   if (speeds.has_amx) {
     algorithms.insert(ProductAlgorithm::kAmxGemm);  // faster than what needs fewer multiplications
-  } else if (speeds.has_avx512) {
-    algorithms.insert(
-        {ProductAlgorithm::kStrassen, ProductAlgorithm::kWinograd2, ProductAlgorithm::kWinograd4});
+    return algorithms;
   }
+  algorithms.insert({ProductAlgorithm::kWinograd2, ProductAlgorithm::kWinograd4});
+  if (speeds.has_avx512) algorithms.insert(ProductAlgorithm::kStrassen);
   return algorithms;
 }
 

@@ -1,6 +1,6 @@
 // Products and convolutions of ResNet-50 and BERT-base on one thread, and the throughputs in the
 // table of machine_speeds.h, all but amx_flops and shared_sum_nanoseconds. The environment variable
-// TESSERA_CPU selects the planner's choices; with TESSERA_CPU=avx2 oneDNN computes everything.
+// TESSERA_CPU selects the planner's choices.
 #include <sys/mman.h>
 
 #include <cstring>
