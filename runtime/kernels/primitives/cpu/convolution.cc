@@ -63,14 +63,22 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const Convolut
                        [&] { return MakeProduct(shape, post_ops, OfFloat); });
 }
 
-// Post-ops without an activation that a loop over the output computes afterwards. This is faster
-// for activations with an exponential than oneDNN's primitives are, and Winograd's algorithm
+bool IsCheap(Activation activation) {
+  return IsClamp(activation) || activation == Activation::kLeakyRelu;
+}
+
+// Returns true if oneDNN's primitives compute an activation faster than a loop over their output.
+bool IsFastInOneDnn(Activation activation) {
+  return IsCheap(activation) ||
+         (!HasAvx512() && (activation == Activation::kElu || activation == Activation::kGeluErf));
+}
+
+// Post-ops whose activation is left to a loop over the output if `splits`. Such a loop is faster
+// for most activations with an exponential than oneDNN's primitives are, and Winograd's algorithm
 // applies only clamps.
 struct SplitPostOps {
-  explicit SplitPostOps(const PostOps& post_ops) : product(post_ops) {
-    const bool is_cheap =
-        IsClamp(post_ops.activation) || post_ops.activation == Activation::kLeakyRelu;
-    if (is_cheap || !HasAvx512()) return;
+  SplitPostOps(const PostOps& post_ops, bool splits) : product(post_ops) {
+    if (!splits) return;
     activate = ActivationLoopOf(post_ops.activation);
     product.activation = Activation::kNone;
   }
@@ -104,7 +112,7 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   const MachineSpeeds& speeds = SpeedsForCpu();
   const double nanoseconds =
       FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
-  const SplitPostOps split(post_ops);
+  const SplitPostOps split(post_ops, !IsFastInOneDnn(post_ops.activation));
   int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
   if (split.activate != nullptr) {
     // A chunk is so small that its output is still in the second-level cache when its activations
@@ -187,7 +195,7 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
   const bool saturates =
       post_ops.activation == Activation::kSigmoid || post_ops.activation == Activation::kTanh;
   const Activation activation =
-      saturates ? post_ops.activation : SplitPostOps(post_ops).product.activation;
+      saturates || IsCheap(post_ops.activation) ? post_ops.activation : Activation::kNone;
   plan.algorithm = PlanConvolution({.dtype = DType::kFloat,
                                     .shape = shape,
                                     .activation = activation,
@@ -221,7 +229,7 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
     case ProductAlgorithm::kWinograd2:
     case ProductAlgorithm::kWinograd4: {
       const int tile = plan.algorithm == ProductAlgorithm::kWinograd2 ? 2 : 4;
-      const SplitPostOps split(post_ops);
+      const SplitPostOps split(post_ops, !IsCheap(post_ops.activation));
       RETURN_IF_ERROR(
           ConvolveWinograd(ctx, shape, tile, split.product, o.input, o.filter, o.bias, o.packed,
                            o.output, [&] { return ConvolveOneDnn(ctx, shape, split.product, o); }));
