@@ -43,7 +43,7 @@ const Geometry kGeometries[] = {
     {.size = 7, .filter = 1, .in = 200, .out = 320},             // blocked GEMM
     {.size = 1, .filter = 1, .in = 48, .out = 20},
     {.size = 33, .stride = 2, .in = 3, .out = 32},
-    {.size = 28, .in = 64, .out = 64},  // Winograd
+    {.size = 28, .in = 32, .out = 64},  // Winograd
 };
 
 class ConvolutionActivationTest : public ::testing::TestWithParam<Activation> {
