@@ -4,6 +4,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/array/slice_index.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -56,7 +57,7 @@ class GatherKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     int64_t axis = 0;
     if (ctx.num_inputs() > 2) {
-      ASSIGN_OR_RETURN(axis, ReadIndexScalar(ctx.input(2), "axis"));
+      ASSIGN_OR_RETURN(axis, ReadIntegerOfScalar(ctx.input(2), "axis"));
     }
     return SetGathered(ctx, gather_, ctx.input(0), ctx.input(1), axis, batch_dims_,
                        /*check_empty=*/false);

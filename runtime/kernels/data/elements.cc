@@ -7,7 +7,6 @@
 #include "runtime/data/byte_source.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -25,7 +24,7 @@ class ElementAtIndexKernel final : public OpKernel {
   explicit ElementAtIndexKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
-    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ScalarInput<int64_t>(ctx, 1, "index"));
     const int64_t n = dataset->cardinality();
     if (index < 0 || (n >= 0 && index >= n)) return OutOfRange(index);
     Element element;

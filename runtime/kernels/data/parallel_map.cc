@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "runtime/kernels/data/transformations.h"
-#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -141,7 +141,7 @@ class ParallelMapKernel final : public DatasetKernel {
         FunctionPtr function,
         function_.Capture(ctx, input->num_components(), static_cast<int>(spec_.dtypes.size())));
     ASSIGN_OR_RETURN(const int64_t calls,
-                     ReadIndexScalar(ctx.input(num_parallel_calls_), "num_parallel_calls"));
+                     ReadIntegerOfScalar(ctx.input(num_parallel_calls_), "num_parallel_calls"));
     RETURN_IF_ERROR(CheckParallelCalls(calls));
     return ParallelMapped(input, spec_,
                           {.function = CallOf(std::move(function)),

@@ -4,8 +4,8 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/gradient_accumulator.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -51,7 +51,7 @@ class ApplyDenseKernel : public OpKernel {
   explicit ApplyDenseKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto accumulator, ResourceInput<DenseAccumulator>(ctx, 0));
-    ASSIGN_OR_RETURN(const int64_t local_step, ReadIndexScalar(ctx.input(1), "local_step"));
+    ASSIGN_OR_RETURN(const int64_t local_step, ReadIntegerOfScalar(ctx.input(1), "local_step"));
     return accumulator->Apply(local_step, ctx.TakeInput(2));
   }
 };
@@ -64,7 +64,7 @@ class ApplySparseKernel : public OpKernel {
       : has_known_shape_(build.attr<bool>("has_known_shape")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto accumulator, ResourceInput<SparseAccumulator>(ctx, 0));
-    ASSIGN_OR_RETURN(const int64_t local_step, ReadIndexScalar(ctx.input(1), "local_step"));
+    ASSIGN_OR_RETURN(const int64_t local_step, ReadIntegerOfScalar(ctx.input(1), "local_step"));
     return accumulator->Apply(local_step, {ctx.input(2), ctx.input(3), ctx.input(4)},
                               has_known_shape_);
   }
@@ -82,7 +82,7 @@ class TakeKernel : public AsyncOpKernel {
   void ComputeAsync(KernelContext& ctx, DoneCallback done) final {
     const absl::StatusOr<IntrusivePtr<Accumulator>> accumulator =
         ResourceInput<Accumulator>(ctx, 0);
-    const absl::StatusOr<int64_t> num_required = ReadIndexScalar(ctx.input(1), "num_required");
+    const absl::StatusOr<int64_t> num_required = ReadIntegerOfScalar(ctx.input(1), "num_required");
     absl::Status status = accumulator.status();
     status.Update(num_required.status());
     if (status.ok() && (*accumulator)->options().dtype != dtype_) {
@@ -161,7 +161,7 @@ class SetGlobalStepKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto accumulator, ResourceInput<GradientAccumulator>(ctx, 0));
-    ASSIGN_OR_RETURN(const int64_t step, ReadIndexScalar(ctx.input(1), "new_global_step"));
+    ASSIGN_OR_RETURN(const int64_t step, ReadIntegerOfScalar(ctx.input(1), "new_global_step"));
     accumulator->SetGlobalStep(step);
     return absl::OkStatus();
   }

@@ -4,8 +4,8 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/tensor_barrier.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -81,7 +81,7 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
   // Calls `done` unless it fails.
   absl::Status Start(KernelContext& ctx, const DoneCallback& done) const {
     ASSIGN_OR_RETURN(const auto barrier, ResourceInput<TensorBarrier>(ctx, 0));
-    ASSIGN_OR_RETURN(const int64_t count, ReadIndexScalar(ctx.input(1), "num_elements"));
+    ASSIGN_OR_RETURN(const int64_t count, ReadIntegerOfScalar(ctx.input(1), "num_elements"));
     if (count < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("num_elements must not be negative, is ", count));

@@ -6,7 +6,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/collective_group.h"
-#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -66,11 +66,7 @@ class CollectiveKernel final : public OpKernel {
   // A row of members for each group, or a scalar group size.
   static absl::Status CheckGroupInput(const Tensor& group, bool is_matrix) {
     if (is_matrix && group.rank() == 2) return CheckGroupSize(group.dim(1));
-    if (group.rank() != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("group_size must be a scalar, has shape ", group.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(group, "group_size"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(group, "group_size"));
     return CheckGroupSize(size);
   }
 
@@ -98,7 +94,7 @@ class BroadcastReceiveKernel final : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.num_inputs() > 0) {
-      ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "group_size"));
+      ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(ctx.input(0), "group_size"));
       RETURN_IF_ERROR(CheckGroupSize(size));
     }
     return absl::InternalError("the only member of a group cannot receive a broadcast: none sends");
@@ -114,8 +110,8 @@ class AssignGroupKernel final : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& groups = ctx.input(0);
-    ASSIGN_OR_RETURN(const int64_t device, ReadIndexScalar(ctx.input(1), "device_index"));
-    ASSIGN_OR_RETURN(const int64_t base_key, ReadIndexScalar(ctx.input(2), "base_key"));
+    ASSIGN_OR_RETURN(const int64_t device, ReadIntegerOfScalar(ctx.input(1), "device_index"));
+    ASSIGN_OR_RETURN(const int64_t base_key, ReadIntegerOfScalar(ctx.input(2), "base_key"));
     if (groups.rank() != 2) {
       return absl::InvalidArgumentError(
           absl::StrCat("group_assignment must be a matrix, has shape ", groups.shape().ToString()));
@@ -159,8 +155,9 @@ class InitializeCommunicatorKernel final : public OpKernel {
   explicit InitializeCommunicatorKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const int64_t rank, ReadIndexScalar(ctx.input(1), "rank"));
-    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(2), "group_size"));
+    RETURN_IF_ERROR(ReadIntegerOfScalar(ctx.input(0), "group_key").status());
+    ASSIGN_OR_RETURN(const int64_t rank, ReadIntegerOfScalar(ctx.input(1), "rank"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIntegerOfScalar(ctx.input(2), "group_size"));
     RETURN_IF_ERROR(CheckGroupSize(size));
     if (rank != 0) {
       return absl::InvalidArgumentError(

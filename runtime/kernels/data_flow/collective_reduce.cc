@@ -12,9 +12,9 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/blocking_resource.h"
 #include "runtime/kernels/data_flow/collective_group.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/all_reduce.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -197,10 +197,10 @@ class CollectiveReduceKernel final : public AsyncOpKernel {
   absl::StatusOr<IntrusivePtr<Resource>> Meet(KernelContext& ctx, Reduction::Options* options,
                                               std::string* key) const {
     if (has_inputs_) {
-      ASSIGN_OR_RETURN(options->size, ReadIndexScalar(ctx.input(1), "group_size"));
+      ASSIGN_OR_RETURN(options->size, ReadIntegerOfScalar(ctx.input(1), "group_size"));
       RETURN_IF_ERROR(CheckGroupSizeIsPositive(options->size));
-      ASSIGN_OR_RETURN(const int64_t group, ReadIndexScalar(ctx.input(2), "group_key"));
-      ASSIGN_OR_RETURN(const int64_t instance, ReadIndexScalar(ctx.input(3), "instance_key"));
+      ASSIGN_OR_RETURN(const int64_t group, ReadIntegerOfScalar(ctx.input(2), "group_key"));
+      ASSIGN_OR_RETURN(const int64_t instance, ReadIntegerOfScalar(ctx.input(3), "instance_key"));
       *key = Key(group, instance);
     }
     ResourceManager* const resources = ctx.step().step_resources;

@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/staging_area.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 
 namespace tessera {
@@ -121,7 +122,7 @@ class StagePeekKernel : public StagingKernel<StagingArea> {
 
  protected:
   absl::Status Start(KernelContext& ctx, StagingArea& area, DoneCallback done) override {
-    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(0), "index"));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIntegerOfScalar(ctx.input(0), "index"));
     if (index < 0) {
       return absl::InvalidArgumentError(absl::StrCat("index must not be negative, is ", index));
     }
@@ -212,7 +213,7 @@ class MapGetKernel : public StagingKernel<StagingMap> {
 
  protected:
   absl::Status Start(KernelContext& ctx, StagingMap& map, DoneCallback done) override {
-    ASSIGN_OR_RETURN(const int64_t key, ReadIndexScalar(ctx.input(0), "key"));
+    ASSIGN_OR_RETURN(const int64_t key, ReadIntegerOfScalar(ctx.input(0), "key"));
     ASSIGN_OR_RETURN(std::vector<int64_t> indices, ReadIndices(ctx.input(1), ctx.num_outputs()));
     auto part = std::make_shared<StagingMap::Part>();
     map.Get(key, std::move(indices), kTake, ctx.step().cancellation, part.get(),

@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/nn/cell_widths.h"
 #include "runtime/kernels/nn/float_tensor.h"
 #include "runtime/kernels/nn/lstm_steps.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -76,7 +76,7 @@ class LstmKernel : public OpKernel {
 
   // Errors: INVALID_ARGUMENT unless input 0 is a length that the sequence has.
   absl::StatusOr<int64_t> ReadLength(const KernelContext& ctx, const Sizes& s) const {
-    ASSIGN_OR_RETURN(const int64_t length, ReadIndexScalar(ctx.input(0), "seq_len_max"));
+    ASSIGN_OR_RETURN(const int64_t length, ReadIntegerOfScalar(ctx.input(0), "seq_len_max"));
     if (length >= 0 && length <= s.time) return length;
     return absl::InvalidArgumentError(
         absl::StrCat("seq_len_max is ", length, ", the sequence has ", s.time, " steps"));

@@ -2,8 +2,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -25,7 +25,7 @@ absl::Status UpdateState(KernelContext& ctx, absl::FunctionRef<absl::Status(Tens
 }  // namespace
 
 absl::Status CheckPhilox(const Tensor& algorithm) {
-  ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "algorithm"));
+  ASSIGN_OR_RETURN(const int64_t number, ReadIntegerOfScalar(algorithm, "algorithm"));
   return CheckPhilox(number);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/device/capture/run_values.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/key_of_seeds.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -107,11 +108,7 @@ absl::Status CheckKeyShapes(const Tensor& key, const Tensor& counter) {
 }
 
 absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& algorithm) {
-  if (!algorithm.shape().IsScalar()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'alg' must be a scalar, has shape ", algorithm.shape().ToString()));
-  }
-  ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "alg"));
+  ASSIGN_OR_RETURN(const int64_t number, ReadIntegerOfScalar(algorithm, "alg"));
   if (!IsPhilox(number)) return UnknownAlgorithm(number);
   RETURN_IF_ERROR(CheckKeyShapes(key, counter));
   if (counter.dim(0) < 2) {

@@ -8,6 +8,7 @@
 #include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/random/seed_input.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/variable_update.h"
 
@@ -279,7 +280,7 @@ class RngSkipKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
-    ASSIGN_OR_RETURN(const int64_t delta, ReadIndexScalar(ctx.input(2), "delta"));
+    ASSIGN_OR_RETURN(const int64_t delta, ReadIntegerOfScalar(ctx.input(2), "delta"));
     if (ctx.num_outputs() == 0) return variable_.Reserve(ctx, ReservedBlocks(delta)).status();
     ASSIGN_OR_RETURN(Tensor * before, ctx.AllocateOutput(0, Shape{3}));
     return variable_.Reserve(ctx, ReservedBlocks(delta), before);

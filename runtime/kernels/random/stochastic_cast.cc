@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/random_distributions.h"
 #include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -103,7 +103,7 @@ class StochasticCastKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& key = ctx.input(1);
     const Tensor& counter = ctx.input(2);
-    ASSIGN_OR_RETURN(const int64_t algorithm, ReadIndexScalar(ctx.input(3), "alg"));
+    ASSIGN_OR_RETURN(const int64_t algorithm, ReadIntegerOfScalar(ctx.input(3), "alg"));
     if (!IsPhilox(algorithm)) return UnknownAlgorithm(algorithm);
     if (!(key.shape() == Shape{1}) || !counter.shape().IsVector() || counter.dim(0) < 1) {
       return absl::InvalidArgumentError(

@@ -6,6 +6,7 @@
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/sort.h"
 #include "runtime/kernels/primitives/wrapping.h"
+#include "runtime/kernels/scalar_input.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 #include "runtime/kernels/vector_output.h"
 
@@ -188,7 +189,8 @@ class SparseSplitKernel : public OpKernel {
       : pieces_(build.attr<int64_t>("num_split")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor input, SparseTensor::Input(ctx, 1));
-    ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(0), input.rank(), "split_dim"));
+    ASSIGN_OR_RETURN(const int64_t dim, ReadIntegerOfScalar(ctx.input(0), "split_dim"));
+    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(dim, input.rank(), "split_dim"));
     if (pieces_ < 1 || pieces_ > input.shape[axis]) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", axis, " of size ",
                                                      input.shape[axis], " cannot be split into ",
