@@ -6,15 +6,25 @@
 
 namespace tessera {
 
+// Adds `blocks` to a counter as TensorFlow does: word by word, where the carry of the lowest word
+// into the next one is lost if `blocks` has 0xffffffff there. Skips by negative numbers do.
+TESSERA_DEVICE_FUNCTION inline void AddToCounter(uint64_t blocks, uint64_t* low, uint64_t* high) {
+  const uint64_t sum = (*low & 0xffffffff) + (blocks & 0xffffffff);
+  const auto upper = static_cast<uint32_t>((blocks >> 32) + (sum >> 32));
+  const uint64_t upper_sum = (*low >> 32) + upper;
+  *low = (upper_sum << 32) | (sum & 0xffffffff);
+  *high += upper_sum >> 32;
+}
+
 // A state is three words: both halves of the counter, the lower one first, and the key.
 // Returns the generator of a state, and moves its counter on by `blocks`.
 TESSERA_DEVICE_FUNCTION inline Philox AdvanceState(int64_t* words, uint64_t blocks) {
   const Philox current(static_cast<uint64_t>(words[2]), static_cast<uint64_t>(words[0]),
                        static_cast<uint64_t>(words[1]));
-  Philox next = current;
-  next.Skip(blocks);
-  words[0] = static_cast<int64_t>(next.counter_low());
-  words[1] = static_cast<int64_t>(next.counter_high());
+  uint64_t low = current.counter_low(), high = current.counter_high();
+  AddToCounter(blocks, &low, &high);
+  words[0] = static_cast<int64_t>(low);
+  words[1] = static_cast<int64_t>(high);
   return current;
 }
 

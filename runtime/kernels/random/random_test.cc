@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -42,6 +43,31 @@ TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
     const Tensor many = RunOp(op, {ShapeOf({50000}), kSeed}, attrs, &pool).value();
     for (int i = 0; i < 7; ++i) EXPECT_EQ(some.flat<float>()[i], many.flat<float>()[i]) << op;
   }
+}
+
+// Returns the counter and the key of a generator that RngSkip has moved on by `delta`.
+std::vector<int64_t> Skipped(const std::vector<int64_t>& state, int64_t delta) {
+  auto variable = MakeRefCounted<Variable>(DType::kInt64, PartialShape({3}));
+  variable->Assign(Tensor::Vector(absl::Span<const int64_t>(state)));
+  ResourceHandle handle;
+  handle.type_name = std::string(Variable::kTypeName);
+  handle.resource = variable;
+  const std::vector<Tensor> inputs = {Tensor::Scalar(std::move(handle)), Tensor::Scalar<int64_t>(1),
+                                      Tensor::Scalar(delta)};
+  EXPECT_TRUE(KernelRunner::Create("RngSkip", inputs).value().Run(inputs).ok());
+  const Tensor value = variable->Read();
+  return {value.flat<int64_t>().begin(), value.flat<int64_t>().end()};
+}
+
+// The expected states are TensorFlow's, which adds to the counter by words of 32 bits, and forgets
+// the carry into an upper word that is full.
+TEST(RandomTest, NegativeSkipsMoveTheCounterAsTensorFlowDoes) {
+  using State = std::vector<int64_t>;
+  EXPECT_EQ(Skipped({1, 2, 3}, -1), (State{-255, 2, 3}));
+  EXPECT_EQ(Skipped({-1, -1, 3}, -1), (State{-257, -1, 3}));
+  EXPECT_EQ(Skipped({-1, -1, 3}, 1), (State{255, 0, 3}));
+  EXPECT_EQ(Skipped({int64_t{1} << 62, 1, 7}, -257), (State{4611686018427322112, 2, 7}));
+  EXPECT_EQ(Skipped({5, 0, 3}, std::numeric_limits<int64_t>::min()), (State{5, 0, 3}));
 }
 
 // The candidates for the third place leave the same sum of distances; TensorFlow takes the first.
