@@ -52,18 +52,24 @@ TESSERA_DEVICE_FUNCTION T Sign(T x) {
   return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x);
 }
 
-// Returns x, moved towards 0 by `threshold` >= 0 but not beyond 0. NaN stays NaN.
+// Returns x, whose magnitude is replaced by what `magnitude` exceeds `threshold` by, or by 0. NaN
+// stays NaN.
 template <typename T>
-TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
-  const T low = x < -threshold ? -threshold : x;
-  const T clamped = low > threshold ? threshold : low;
-  return x - clamped;
+TESSERA_DEVICE_FUNCTION T WithExcess(T x, T magnitude, T threshold) {
+  const T excess = magnitude - threshold;
+  return Sign(x) * (excess < T(0) ? T(0) : excess);
 }
 
-// Returns the threshold of l1 regularisation. A negative weight switches the regularisation off.
 template <typename T>
-TESSERA_DEVICE_FUNCTION T Threshold(T l1) {
-  return l1 > T(0) ? l1 : T(0);
+TESSERA_DEVICE_FUNCTION T Magnitude(T x) {
+  return x < T(0) ? -x : x;
+}
+
+// Returns x, moved towards 0 by l1 * scale but not beyond 0. A negative scale moves it away from 0,
+// and a weight l1 that is not positive leaves it as it is.
+template <typename T>
+TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T l1, T scale) {
+  return l1 > T(0) ? WithExcess(x, Magnitude(x), l1 * scale) : x;
 }
 
 template <typename T>
@@ -113,17 +119,24 @@ struct Adagrad {
   T lr, epsilon;
 };
 
-// Dual averaging, from the paper of Adagrad.
+// Dual averaging, from the paper of Adagrad. TensorFlow divides numerator and denominator by the
+// number of the step for rows of several elements, which differs for steps that are not positive.
 template <typename T>
 struct AdagradDa {
   TESSERA_DEVICE_FUNCTION explicit AdagradDa(const T* s)
-      : lr(s[0]), threshold(Threshold(s[1]) * s[3]), shift(s[2] * s[3] * s[0]) {}
+      : lr(s[0]), l1(s[1]), l2(s[2]), step(s[3]), divides(s[4] != T(0)) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& sum, T& sum_of_squares) const {
     sum += g;
     sum_of_squares += g * g;
-    var = -lr * SoftThreshold(sum, threshold) / (shift + Sqrt(sum_of_squares));
+    const T root = Sqrt(sum_of_squares);
+    var = divides ? -Mean(sum) / (l2 + root / (step * lr))
+                  : -lr * SoftThreshold(sum, l1, step) / (l2 * step * lr + root);
   }
-  T lr, threshold, shift;
+  TESSERA_DEVICE_FUNCTION T Mean(T sum) const {
+    return l1 > T(0) ? WithExcess(sum, Magnitude(sum) / step, l1) : sum / step;
+  }
+  T lr, l1, l2, step;
+  bool divides;
 };
 
 // Zeiler: ADADELTA (2012).
@@ -262,7 +275,7 @@ struct Ftrl {
 // then the proximal operator of the regularisation.
 template <typename T>
 TESSERA_DEVICE_FUNCTION T ProximalStep(T var, T step, T lr, T l1, T l2) {
-  return SoftThreshold(var - step, Threshold(l1) * lr) / (T(1) + l2 * lr);
+  return SoftThreshold(var - step, l1, lr) / (T(1) + l2 * lr);
 }
 
 template <typename T>

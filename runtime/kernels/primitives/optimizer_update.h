@@ -20,7 +20,8 @@ enum class OptimizerRule : uint8_t {
   kKerasMomentum,
   // Sum of g^2; lr, epsilon; variant: the slot is updated
   kAdagrad,
-  // Sum of g, sum of g^2; lr, l1, l2, the number of the step
+  // Sum of g, sum of g^2; lr, l1, l2, the number of the step, 1 if the update is one of rows of
+  // several elements and else 0
   kAdagradDa,
   // Mean of g^2, mean of squared updates; lr, rho, epsilon
   kAdadelta,

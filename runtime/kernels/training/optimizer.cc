@@ -67,7 +67,7 @@ class OptimizerKernel : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const OptimizerStep step, ReadStep(ctx));
+    ASSIGN_OR_RETURN(OptimizerStep step, ReadStep(ctx));
     std::vector<IntrusivePtr<Variable>> variables;
     for (int i = 0; i < static_cast<int>(variables_.size()); ++i) {
       ASSIGN_OR_RETURN(IntrusivePtr<Variable> variable, VariableInput(ctx, i));
@@ -107,7 +107,7 @@ class OptimizerKernel : public OpKernel {
     return step;
   }
 
-  absl::Status Update(KernelContext& ctx, const OptimizerStep& step,
+  absl::Status Update(KernelContext& ctx, OptimizerStep& step,
                       absl::Span<Tensor* const> state) const {
     const Tensor& gradient = ctx.input(gradient_);
     const Tensor& variable = *state[0];
@@ -125,6 +125,10 @@ class OptimizerKernel : public OpKernel {
     }
     RETURN_IF_ERROR(is_sparse() ? CheckRows(gradient, ctx.input(indices_), variable)
                                 : CheckDense(gradient, variable));
+    if (step.rule == OptimizerRule::kAdagradDa) {
+      const bool has_rows = is_sparse() && gradient.num_elements() > gradient.dim(0);
+      step.scalars[scalars_.size()] = has_rows ? 1 : 0;
+    }
     auto slot = [&](size_t i) { return i < state.size() ? state[i] : nullptr; };
     return update_(ctx, step, gradient, is_sparse() ? &ctx.input(indices_) : nullptr, state[0],
                    slot(1), slot(2), slot(3));

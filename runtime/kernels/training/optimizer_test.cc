@@ -16,6 +16,8 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 
 // A variable and its handle.
@@ -338,6 +340,55 @@ TEST(OptimizerTest, FtrlMakesNanOfNegativeAccumulatorsInRowsAlone) {
 
 TEST(OptimizerTest, FtrlMovesLinearTermsAwayByNegativeWeights) {
   EXPECT_THAT(AfterFtrl(false, {1, 1, 1}, {1, -1, 0}, -0.5f), ElementsAre(-1.5f, 1.5f, 0));
+}
+
+// The expected values are TensorFlow's.
+TEST(OptimizerTest, NegativeLearningRatesMoveProximalStepsAwayFromZero) {
+  for (const bool is_sparse : {false, true}) {
+    Var var(Floats({1, -2, 0.05f, -0.05f, 0}));
+    std::vector<Tensor> inputs = {var.handle(), Tensor::Scalar(-0.1f), Tensor::Scalar(0.2f),
+                                  Tensor::Scalar(0.0f), Floats({0.5f, -0.3f, 0.2f, 0.1f, 0})};
+    if (is_sparse) inputs.push_back(Tensor::Vector<int32_t>({0, 1, 2, 3, 4}));
+    ASSERT_TRUE(Apply(is_sparse ? "ResourceSparseApplyProximalGradientDescent"
+                                : "ResourceApplyProximalGradientDescent",
+                      inputs)
+                    .ok());
+    EXPECT_THAT(var.values(),
+                ElementsAre(FloatEq(1.07f), FloatEq(-2.05f), FloatEq(0.09f), FloatEq(-0.06f), 0));
+  }
+}
+
+// Returns a variable of zeros in `shape` after one step of AdagradDA.
+std::vector<float> AfterAdagradDa(bool is_sparse, const Shape& shape, int64_t global_step) {
+  Var var(Tensor::Zeros(DType::kFloat, shape).value()),
+      sum(Tensor::Of<float>(shape, {0.1f, -0.2f})), squares(Tensor::Of<float>(shape, {0.1f, 0.2f}));
+  const Tensor gradient = Tensor::Of<float>(shape, {0.5f, -0.3f});
+  std::vector<Tensor> inputs = {var.handle(),         sum.handle(),
+                                squares.handle(),     gradient,
+                                Tensor::Scalar(0.1f), Tensor::Scalar(0.2f),
+                                Tensor::Scalar(0.3f), Tensor::Scalar(global_step)};
+  if (is_sparse) {
+    inputs.insert(inputs.begin() + 4, shape.dim(0) == 1 ? Tensor::Vector<int32_t>({0})
+                                                        : Tensor::Vector<int32_t>({0, 1}));
+  }
+  EXPECT_TRUE(
+      Apply(is_sparse ? "ResourceSparseApplyAdagradDA" : "ResourceApplyAdagradDA", inputs).ok());
+  return {var.values().begin(), var.values().end()};
+}
+
+// The expected values are TensorFlow's, whose rows of several elements go another way than the
+// rest.
+TEST(OptimizerTest, NegativeStepsOfDualAveragingStopRowsAlone) {
+  const auto away_from_zero =
+      ElementsAre(FloatNear(-0.239231f, 1e-5f), FloatNear(0.245253f, 1e-5f));
+  EXPECT_THAT(AfterAdagradDa(false, {2}, -3), away_from_zero);
+  EXPECT_THAT(AfterAdagradDa(false, {1, 2}, -3), away_from_zero);
+  EXPECT_THAT(AfterAdagradDa(true, {2}, -3), away_from_zero);
+  EXPECT_THAT(AfterAdagradDa(true, {1, 2}, -3), ElementsAre(0, 0));
+  const std::vector<float> rows = AfterAdagradDa(true, {1, 2}, 0);
+  EXPECT_TRUE(std::isnan(rows[0]) && std::isnan(rows[1]));
+  EXPECT_THAT(AfterAdagradDa(true, {2}, 0),
+              ElementsAre(FloatNear(-0.101419f, 1e-5f), FloatNear(0.092848f, 1e-5f)));
 }
 
 TEST(OptimizerTest, ManyThreadsUpdateEachElementOnce) {
