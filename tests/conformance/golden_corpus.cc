@@ -28,15 +28,18 @@ std::string BaseName(const std::string& path) {
   return name;
 }
 
-// A folder of this process, which goes with it.
+// A folder of this process, which goes with it unless the process ends without destructors.
 class TemporaryFolder {
  public:
-  TemporaryFolder() { CHECK(::mkdtemp(path_) != nullptr) << "cannot make a folder in /tmp"; }
+  TemporaryFolder()
+      : path_((std::filesystem::temp_directory_path() / "tessera_golden_XXXXXX").string()) {
+    CHECK(::mkdtemp(path_.data()) != nullptr) << "cannot make " << path_;
+  }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const char* path() const { return path_; }
+  const std::string& path() const { return path_; }
 
  private:
-  char path_[32] = "/tmp/tessera_golden_XXXXXX";
+  std::string path_;
 };
 
 // The files that recorded pipelines write and read; they go to a folder of this process, so that

@@ -1,6 +1,7 @@
 #include "tests/conformance/isolated_cases.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "absl/strings/match.h"
@@ -44,6 +46,28 @@ void WriteLine(int fd, std::string line) {
     written += static_cast<size_t>(n);
   }
 }
+
+// The folder for temporary files of the children, which end without removing them.
+class FolderOfChildren {
+ public:
+  FolderOfChildren() {
+    std::string path = (std::filesystem::temp_directory_path() / "tessera_cases_XXXXXX").string();
+    CHECK(::mkdtemp(path.data()) != nullptr) << "cannot make " << path;
+    path_ = path;
+  }
+  ~FolderOfChildren() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  FolderOfChildren(const FolderOfChildren&) = delete;
+  FolderOfChildren& operator=(const FolderOfChildren&) = delete;
+
+  // Makes it the folder for temporary files of this process.
+  void Enter() const { CHECK(::setenv("TMPDIR", path_.c_str(), /*replace=*/1) == 0); }
+
+ private:
+  std::filesystem::path path_;
+};
 
 // One child process, and what it has to do.
 struct Child {
@@ -92,6 +116,7 @@ class Runner {
     CHECK(child.pid >= 0) << std::strerror(errno);
     if (child.pid == 0) {
       ::close(fds[0]);
+      folder_.Enter();
       Work(child.todo, fds[1]);
     }
     ::close(fds[1]);
@@ -167,6 +192,7 @@ class Runner {
   }
 
   const Isolation isolation_;
+  const FolderOfChildren folder_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const absl::FunctionRef<Outcome(int)> check_;
   std::vector<Outcome> outcomes_;

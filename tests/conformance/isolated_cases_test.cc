@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +54,16 @@ TEST(IsolatedCasesTest, ACaseThatWaitsForEverIsKilled) {
   EXPECT_EQ(outcomes[0].kind, Outcome::kFailed);
   EXPECT_THAT(outcomes[0].text, HasSubstr("crashed: Alarm clock"));
   EXPECT_EQ(outcomes[1].kind, Outcome::kPassed);
+}
+
+TEST(IsolatedCasesTest, TemporaryFilesOfCasesAreRemoved) {
+  const std::vector<Outcome> outcomes = RunIsolated(1, {.jobs = 1}, [](int) -> Outcome {
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / "left";
+    std::ofstream(file) << "text";
+    return {Outcome::kFailed, std::filesystem::exists(file) ? file.string() : ""};
+  });
+  ASSERT_THAT(outcomes[0].text, HasSubstr("left"));
+  EXPECT_FALSE(std::filesystem::exists(outcomes[0].text));
 }
 
 TEST(IsolatedCasesTest, CasesAreSkippedOnceTheTimeIsUp) {

@@ -1,8 +1,6 @@
 """Pipelines that read and write files, whose elements TensorFlow records; see pipeline_recording."""
 
 import gzip
-import pathlib
-import shutil
 import struct
 import zlib
 
@@ -18,19 +16,16 @@ _case = pipeline_recording.names_in(CASES)
 
 def test_file(files, name, contents):
     """The path of a file with these bytes, which the graph writes before it runs."""
-    path = f"/tmp/tessera_pipeline_{name}"
+    path = pipeline_recording.path_of(name)
     files.append(tf.io.write_file(path, tf.constant(contents)))
     return path
 
 
 def unused_path(name):
     """A path at which the pipeline keeps elements; there is nothing when it is recorded."""
-    for path in pathlib.Path("/tmp").glob(f"tessera_pipeline_{name}*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    return f"/tmp/tessera_pipeline_{name}"
+    path = pipeline_recording.path_of(name)
+    pipeline_recording.remove(path)
+    return path
 
 
 # ---- read from files ----

@@ -5,6 +5,7 @@ other. A pipeline that fails is recorded with the elements before the error left
 """
 
 import pathlib
+import shutil
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -16,6 +17,26 @@ from conformance import recording
 _MOST_ELEMENTS = 24
 
 _v1 = tf.compat.v1
+
+# The paths that pipelines have been given for their files.
+_paths = set()
+
+
+def path_of(name):
+    """Where a pipeline has a file, a folder, or several files that begin so. record() removes them."""
+    path = f"/tmp/tessera_pipeline_{name}"
+    _paths.add(path)
+    return path
+
+
+def remove(path):
+    """Removes the files and folders whose paths begin with `path`."""
+    path = pathlib.Path(path)
+    for file in path.parent.glob(path.name + "*"):
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink()
 
 
 def names_in(cases):
@@ -103,8 +124,18 @@ def _count(make):
 def record(directory, name, make, rewind=0):
     """Writes DIRECTORY/NAME.pb for the pipeline that make(files) builds, and returns its path.
 
-    `make` appends to `files` the operations that write the files it reads.
+    `make` appends to `files` the operations that write the files it reads, which are removed in the
+    end.
     """
+    try:
+        return _record(directory, name, make, rewind)
+    finally:
+        for path in _paths:
+            remove(path)
+        _paths.clear()
+
+
+def _record(directory, name, make, rewind):
     count, error = _count(make)
     pipeline = Pipeline(make, count, 0 if error else min(rewind, count))
     graph = graph_pb2.GraphDef()
