@@ -6,6 +6,7 @@ import os
 import pathlib
 import secrets
 import sys
+import tempfile
 import time
 
 from google.protobuf import text_format
@@ -108,12 +109,20 @@ def main():
     seed = secrets.randbelow(2**31) if args.seed is None else args.seed
     print(f"seed {seed}", flush=True)
 
+    with tempfile.TemporaryDirectory(prefix="check_random_") as folder:
+        # Cases that crash leave their files there.
+        return compare(args, seed, folder)
+
+
+def compare(args, seed, folder):
+    """Compares the cases of a seed, whose files go to `folder`. Returns 1 if some differ, else 0."""
     maker = messages.Worker([args.runner, "make", _RECORDED, args.sequences])
     # It runs a case twice, and is given twice the time.
-    runtime = messages.Worker([args.runner, "run"], timeout=2 * args.timeout)
+    runtime = messages.Worker(
+        [args.runner, "run"], {"TMPDIR": folder}, timeout=2 * args.timeout)
     oracle = messages.Worker(
         [sys.executable, "-m", "random_cases.tensorflow_worker"],
-        {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": folder},
         timeout=args.timeout,
     )
     comparison = comparing.Comparison(runtime, oracle)

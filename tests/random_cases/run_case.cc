@@ -1,10 +1,14 @@
 #include "tests/random_cases/run_case.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/attr_value_proto.h"
@@ -13,6 +17,28 @@
 
 namespace tessera {
 namespace {
+
+// An empty folder that is the working directory as long as this lives.
+class WorkingFolder {
+ public:
+  WorkingFolder() : before_(std::filesystem::current_path()) {
+    std::string path = (std::filesystem::temp_directory_path() / "tessera_case_XXXXXX").string();
+    CHECK(::mkdtemp(path.data()) != nullptr) << "cannot make " << path;
+    folder_ = path;
+    std::filesystem::current_path(folder_);
+  }
+  ~WorkingFolder() {
+    std::filesystem::current_path(before_);
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+
+ private:
+  const std::filesystem::path before_;
+  std::filesystem::path folder_;
+};
 
 struct Case {
   tensorflow::GraphDef graph;  // with placeholders for what is fed
@@ -67,6 +93,7 @@ absl::Status Run(const Case& read, const SessionOptions& options,
 }  // namespace
 
 CaseResult RunCase(const tensorflow::GraphDef& graph, const SessionOptions& options) {
+  const WorkingFolder folder;
   CaseResult result;
   const absl::StatusOr<Case> read = ReadCase(graph);
   result.status = read.ok() ? Run(*read, options, &result.outputs) : read.status();

@@ -102,14 +102,46 @@ StepOutput Sequence::Longs(const std::vector<int64_t>& values) {
 std::vector<StepOutput> Sequence::Step(const std::string& op, const std::vector<StepOutput>& inputs,
                                        AttrMap attrs) {
   std::vector<StepOutput> outputs = Unseen(op, inputs, std::move(attrs));
-  for (const StepOutput& output : outputs) {
-    if (CanFeed(output.dtype)) fetches_.push_back(output.name);
-  }
+  for (const StepOutput& output : outputs) Fetch(output);
   return outputs;
 }
 
-std::vector<StepOutput> Sequence::Unseen(const std::string& name,
+std::vector<StepOutput> Sequence::Unseen(const std::string& op,
                                          const std::vector<StepOutput>& inputs, AttrMap attrs) {
+  std::vector<StepOutput> outputs = Add(op, inputs, std::move(attrs));
+  tensorflow::NodeDef* const node = graph_.mutable_node(graph_.node_size() - 1);
+  if (!last_.empty()) node->add_input(absl::StrCat("^", last_));
+  last_ = node->name();
+  return outputs;
+}
+
+std::vector<StepOutput> Sequence::Free(const std::string& op, const std::vector<StepOutput>& inputs,
+                                       AttrMap attrs) {
+  return Add(op, inputs, std::move(attrs));
+}
+
+tensorflow::NodeDef* Sequence::NodeOf(const StepOutput& output) {
+  const std::string name = output.name.substr(0, output.name.find(':'));
+  for (tensorflow::NodeDef& node : *graph_.mutable_node()) {
+    if (node.name() == name) return &node;
+  }
+  LOG(FATAL) << "there is no node " << name;
+}
+
+void Sequence::SetInput(const StepOutput& output_of, int i, const StepOutput& value) {
+  NodeOf(output_of)->set_input(i, value.name);
+}
+
+void Sequence::AddControl(const StepOutput& output_of, const StepOutput& after) {
+  NodeOf(output_of)->add_input(absl::StrCat("^", NodeOf(after)->name()));
+}
+
+void Sequence::Fetch(const StepOutput& output) {
+  if (CanFeed(output.dtype)) fetches_.push_back(output.name);
+}
+
+std::vector<StepOutput> Sequence::Add(const std::string& name,
+                                      const std::vector<StepOutput>& inputs, AttrMap attrs) {
   const OpDef* const op = OpRegistry::Global().Find(name);
   CHECK(op != nullptr) << name;
   InferAttrs(*op, inputs, &attrs);
@@ -119,13 +151,11 @@ std::vector<StepOutput> Sequence::Unseen(const std::string& name,
   node->set_name(absl::StrCat("op", num_nodes_++));
   node->set_op(name);
   for (const StepOutput& input : inputs) node->add_input(input.name);
-  if (!last_.empty()) node->add_input(absl::StrCat("^", last_));
   AttrMapToProto(attrs, node->mutable_attr());
-  last_ = node->name();
   std::vector<StepOutput> outputs;
   const std::vector<DType> types = OutputTypes(*op, attrs).value();
   for (size_t i = 0; i < types.size(); ++i) {
-    outputs.push_back({absl::StrCat(last_, ":", i), types[i]});
+    outputs.push_back({absl::StrCat(node->name(), ":", i), types[i]});
   }
   return outputs;
 }
@@ -151,9 +181,10 @@ DType DrawType(Random& random) {
 
 tensorflow::GraphDef MakeSequence(Random& random, bool hostile) {
   static const auto* const families = new std::vector<std::vector<SequenceMaker>>{
-      AccumulatorMakers(), DatasetMakers(), ListMakers(),        QueueMakers(),
-      RandomStateMakers(), ReaderMakers(),  ReferenceMakers(),   SparseMakers(),
-      StageMakers(),       TableMakers(),   TensorArrayMakers(), VariableMakers()};
+      AccumulatorMakers(), CollectiveMakers(), ControlFlowMakers(), DatasetMakers(),
+      FileMakers(),        ListMakers(),       QueueMakers(),       RandomStateMakers(),
+      ReaderMakers(),      ReferenceMakers(),  SparseMakers(),      StageMakers(),
+      SummaryMakers(),     TableMakers(),      TensorArrayMakers(), VariableMakers()};
   Sequence sequence(random, hostile);
   random.Pick(random.Pick(*families))(sequence);
   return sequence.Finish();

@@ -58,6 +58,17 @@ class Sequence {
   std::vector<StepOutput> Unseen(const std::string& op, const std::vector<StepOutput>& inputs,
                                  AttrMap attrs = {});
 
+  // Adds a call that waits for its inputs alone, one of a branch or of a loop, and that no fetch
+  // reads. The steps after it do not wait for it.
+  std::vector<StepOutput> Free(const std::string& op, const std::vector<StepOutput>& inputs,
+                               AttrMap attrs = {});
+  // Makes `value` input `i` of the call whose output is given: what closes a loop.
+  void SetInput(const StepOutput& output_of, int i, const StepOutput& value);
+  // Makes the call whose output is given wait for another one.
+  void AddControl(const StepOutput& output_of, const StepOutput& after);
+  // Adds a fetch.
+  void Fetch(const StepOutput& output);
+
   // Adds a function to the library.
   tensorflow::FunctionDef* AddFunction() { return graph_.mutable_library()->add_function(); }
 
@@ -65,6 +76,10 @@ class Sequence {
   tensorflow::GraphDef Finish();
 
  private:
+  std::vector<StepOutput> Add(const std::string& op, const std::vector<StepOutput>& inputs,
+                              AttrMap attrs);
+  tensorflow::NodeDef* NodeOf(const StepOutput& output);
+
   Random& random_;
   const bool hostile_;
   const double share_of_constants_;
@@ -86,7 +101,10 @@ using SequenceMaker = void (*)(Sequence& sequence);
 
 // The makers of each family, in makers/.
 std::vector<SequenceMaker> AccumulatorMakers();
+std::vector<SequenceMaker> CollectiveMakers();
+std::vector<SequenceMaker> ControlFlowMakers();
 std::vector<SequenceMaker> DatasetMakers();
+std::vector<SequenceMaker> FileMakers();
 std::vector<SequenceMaker> ListMakers();
 std::vector<SequenceMaker> QueueMakers();
 std::vector<SequenceMaker> RandomStateMakers();
@@ -94,6 +112,7 @@ std::vector<SequenceMaker> ReaderMakers();
 std::vector<SequenceMaker> ReferenceMakers();
 std::vector<SequenceMaker> SparseMakers();
 std::vector<SequenceMaker> StageMakers();
+std::vector<SequenceMaker> SummaryMakers();
 std::vector<SequenceMaker> TableMakers();
 std::vector<SequenceMaker> TensorArrayMakers();
 std::vector<SequenceMaker> VariableMakers();

@@ -4,6 +4,7 @@ output. An answer has nodes "tensorflow/<k>", or "tensorflow" with an error; see
 
 import os
 import sys
+import tempfile
 
 from conformance import recording
 import numpy as np
@@ -29,6 +30,17 @@ def with_placeholders(case):
         else:
             graph.node.add().CopyFrom(node)
     return graph, feeds, plan
+
+
+def run_in_folder(case):
+    """What run() gives, in an empty working directory, for the files of the case."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="tessera_case_", ignore_cleanup_errors=True) as folder:
+        os.chdir(folder)
+        try:
+            return run(case)
+        finally:
+            os.chdir(before)
 
 
 def run(case):
@@ -69,7 +81,7 @@ def main():
     # TensorFlow prints to the standard output now and then.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    messages.Server(run).serve(sys.stdin.buffer, output)
+    messages.Server(run_in_folder).serve(sys.stdin.buffer, output)
 
 
 if __name__ == "__main__":

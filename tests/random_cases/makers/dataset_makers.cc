@@ -2,60 +2,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/graph/attr_value_proto.h"
+#include "tests/random_cases/makers/sequence_functions.h"
+#include "tests/random_cases/makers/window_datasets.h"
 #include "tests/random_cases/random_tensor.h"
 #include "tests/random_cases/sequence.h"
 
 namespace tessera {
 namespace {
-
-// The element of a dataset, and how many there are; -1 if that is not followed.
-struct Elements {
-  std::vector<DType> types;
-  std::vector<PartialShape> shapes;
-  int64_t count = 0;
-};
-
-// A node of a function. Inputs are arguments, or "node:output:index".
-struct FunctionNode {
-  std::string name, op;
-  std::vector<std::string> inputs;
-  AttrMap attrs;
-};
-
-// Defines a function of arguments "x0", "x1" and so on, whose results are given by `results`.
-void DefineFunction(Sequence& sequence, const std::string& name, const std::vector<DType>& args,
-                    const std::vector<FunctionNode>& nodes, const std::vector<std::string>& results,
-                    const std::vector<DType>& result_types) {
-  tensorflow::FunctionDef* const function = sequence.AddFunction();
-  function->mutable_signature()->set_name(name);
-  for (size_t i = 0; i < args.size(); ++i) {
-    auto* const arg = function->mutable_signature()->add_input_arg();
-    arg->set_name(absl::StrCat("x", i));
-    arg->set_type(static_cast<tensorflow::DataType>(args[i]));
-  }
-  bool is_stateful = false;
-  for (const FunctionNode& node : nodes) {
-    tensorflow::NodeDef* const added = function->add_node_def();
-    added->set_name(node.name);
-    added->set_op(node.op);
-    for (const std::string& input : node.inputs) added->add_input(input);
-    AttrMapToProto(node.attrs, added->mutable_attr());
-    is_stateful = is_stateful || OpRegistry::Global().Find(node.op)->is_stateful;
-  }
-  function->mutable_signature()->set_is_stateful(is_stateful);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const std::string result = absl::StrCat("y", i);
-    auto* const arg = function->mutable_signature()->add_output_arg();
-    arg->set_name(result);
-    arg->set_type(static_cast<tensorflow::DataType>(result_types[i]));
-    (*function->mutable_ret())[result] = results[i];
-  }
-}
-
-FunctionNode Constant(const std::string& name, const Tensor& value) {
-  return {name, "Const", {}, {{"dtype", value.dtype()}, {"value", value}}};
-}
 
 class DatasetSteps {
  public:
@@ -76,9 +29,7 @@ class DatasetSteps {
   }
 
  private:
-  AttrMap Element() const {
-    return {{"output_types", elements_.types}, {"output_shapes", elements_.shapes}};
-  }
+  AttrMap Element() const { return ElementAttrs(elements_); }
   bool IsNumber() const {
     return elements_.types.size() == 1 && elements_.shapes[0].rank() == 0 &&
            (elements_.types[0] == DType::kInt64 || elements_.types[0] == DType::kFloat);
@@ -119,7 +70,7 @@ class DatasetSteps {
 
   void Transform() {
     int64_t& count = elements_.count;
-    switch (random_.Below(21)) {
+    switch (random_.Below(25)) {
       case 0: {
         const int64_t taken = random_.Between(-1, 6);
         // TensorFlow counts less than -1 elements where it is told to take so many.
@@ -198,9 +149,33 @@ class DatasetSteps {
       case 18:
         Group();
         break;
+      case 19:
+      case 20:
+        if (ShapesAreEqual()) AddWindows(sequence_, NewFunction(), &dataset_, &elements_);
+        break;
+      case 21:
+        Sample();
+        break;
       default:
         Wrap();
     }
+  }
+
+  // A part of the elements, or all of them several times, by seeds.
+  void Sample() {
+    const std::vector<StepOutput> seeds = {sequence_.Long(random_.Between(1, 99)),
+                                           sequence_.Long(random_.Between(1, 99))};
+    if (random_.Chance(0.5)) {
+      const auto rate = static_cast<float>(random_.Below(5)) / 4;
+      Make("SamplingDataset", {sequence_.Given(Tensor::Scalar(rate)), seeds[0], seeds[1]});
+    } else {
+      Make("ShuffleAndRepeatDataset",
+           {sequence_.Long(random_.Between(1, 5)), seeds[0], seeds[1],
+            sequence_.Long(random_.Between(1, 2))},
+           {{"reshuffle_each_iteration", random_.Chance(0.5)}});
+      is_shuffled_ = true;
+    }
+    elements_.count = -1;
   }
 
   // A dataset with the same elements. A FinalizeDataset is none: how many elements TensorFlow says
@@ -252,7 +227,7 @@ class DatasetSteps {
       const StepOutput drops = sequence_.Given(Tensor::Scalar<bool>(random_.Chance(0.3)));
       Make("RebatchDatasetV2", {sizes, drops});
     } else {
-      Enclose(-1);
+      Enclose(-1, &elements_);
       // TensorFlow counts windows that are not whole even where it drops them.
       Make("SlidingWindowDataset",
            {sequence_.Long(random_.Between(1, 3)), sequence_.Long(random_.Between(1, 2)),
@@ -273,7 +248,7 @@ class DatasetSteps {
                    {"key:z:0"}, number);
     DefineFunction(sequence_, size, number, {Constant("size", Tensor::Scalar<int64_t>(3))},
                    {"size:output:0"}, number);
-    Enclose(-1);
+    Enclose(-1, &elements_);
     DefineFunction(
         sequence_, reduce, {DType::kInt64, DType::kVariant},
         {Constant("size", Tensor::Scalar<int64_t>(3)),
@@ -314,7 +289,7 @@ class DatasetSteps {
     const int64_t size = random_.Between(1, 4);
     const bool drops = random_.Chance(0.4), parallel = random_.Chance(0.2);
     const int64_t before = elements_.count;
-    Enclose(drops ? size : -1);
+    Enclose(drops ? size : -1, &elements_);
     std::vector<StepOutput> inputs = {sequence_.Long(size)};
     if (parallel) inputs.push_back(sequence_.Long(2));
     inputs.push_back(sequence_.Given(Tensor::Scalar<bool>(drops)));
@@ -332,7 +307,7 @@ class DatasetSteps {
     }
     inputs.insert(inputs.end(), padding.begin(), padding.end());
     inputs.push_back(sequence_.Given(Tensor::Scalar<bool>(false)));
-    Enclose(-1);
+    Enclose(-1, &elements_);
     AttrMap attrs = {{"Toutput_types", elements_.types},
                      {"output_shapes", elements_.shapes},
                      {"N", static_cast<int64_t>(elements_.types.size())}};
@@ -346,15 +321,6 @@ class DatasetSteps {
     return std::all_of(elements_.shapes.begin(), elements_.shapes.end(),
                        [](const PartialShape& shape) { return shape.IsFullyDefined(); });
   }
-  // Gives each component another dimension.
-  void Enclose(int64_t dim) {
-    for (PartialShape& shape : elements_.shapes) {
-      PartialShape whole({dim});
-      for (const int64_t inner : shape.dims()) whole.AddDim(inner);
-      shape = whole;
-    }
-  }
-
   void Unbatch() {
     Elements inner = elements_;
     for (PartialShape& shape : inner.shapes) {
@@ -408,7 +374,7 @@ class DatasetSteps {
       Make("MapDataset", {}, attrs);
     } else if (ShapesAreEqual() && random_.Chance(0.4)) {
       const int64_t size = random_.Between(1, 3), before = elements_.count;
-      Enclose(-1);
+      Enclose(-1, &elements_);
       Make("MapAndBatchDataset",
            {sequence_.Long(size), sequence_.Long(random_.Between(1, 2)),
             sequence_.Given(Tensor::Scalar<bool>(false))},
