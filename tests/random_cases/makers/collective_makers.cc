@@ -62,7 +62,8 @@ class CollectiveSteps {
             sequence_.Int(instance_)};
   }
 
-  void Gather(DType dtype, const Shape& shape) {
+  void Gather(DType dtype, Shape shape) {
+    if (shape.rank() == 0) shape.AddDim(random_.Below(4));
     const StepOutput value = sequence_.Drawn(dtype, shape);
     if (random_.Chance(0.5)) {
       sequence_.Step("CollectiveGatherV2", Inputs(value));

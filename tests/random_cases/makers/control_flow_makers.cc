@@ -39,8 +39,10 @@ StepOutput Compute(Sequence& sequence, StepOutput value, const StepOutput& other
   return value;
 }
 
-// Gives `data` to one of two branches and what that makes of it back. Branches nest.
-StepOutput Branch(Sequence& sequence, const StepOutput& data, const StepOutput& pred, int depth) {
+// Gives `data` to one of two branches and what that makes of it back, and which branch that was.
+// Branches nest.
+std::vector<StepOutput> Branch(Sequence& sequence, const StepOutput& data, const StepOutput& pred,
+                               int depth) {
   Random& random = sequence.random();
   const std::vector<StepOutput> sides = sequence.Free("Switch", {data, pred});
   std::vector<StepOutput> results;
@@ -53,13 +55,11 @@ StepOutput Branch(Sequence& sequence, const StepOutput& data, const StepOutput& 
       sequence.AddControl(constant, trigger);
       if (IsNumber(data.dtype)) result = sequence.Free("AddV2", {result, constant})[0];
     }
-    if (depth > 0 && random.Chance(0.4)) result = Branch(sequence, result, pred, depth - 1);
+    if (depth > 0 && random.Chance(0.4)) result = Branch(sequence, result, pred, depth - 1)[0];
     results.push_back(result);
   }
   if (random.Chance(0.5)) std::swap(results[0], results[1]);
-  const std::vector<StepOutput> merged = sequence.Free("Merge", results);
-  if (random.Chance(0.5)) sequence.Fetch(merged[1]);
-  return merged[0];
+  return sequence.Free("Merge", results);
 }
 
 void MakeBranches(Sequence& sequence) {
@@ -67,7 +67,9 @@ void MakeBranches(Sequence& sequence) {
   StepOutput data = sequence.Drawn(DrawType(random), RandomShape(random, 2));
   while (sequence.Continues()) {
     const StepOutput pred = sequence.Given(Tensor::Scalar<bool>(random.Chance(0.5)));
-    data = Branch(sequence, data, pred, 2);
+    const std::vector<StepOutput> merged = Branch(sequence, data, pred, 2);
+    data = merged[0];
+    if (random.Chance(0.5)) sequence.Fetch(merged[1]);
     if (random.Chance(0.5)) sequence.Fetch(data);
     // The side that is not taken has no value, and neither has what depends on it.
     if (sequence.Fails()) {
@@ -142,7 +144,7 @@ class LoopSteps {
     StepOutput next = Compute(sequence_, value, constant);
     if (random_.Chance(0.3)) {
       const StepOutput is_late = sequence_.Free("Less", {Int(1, inside_), inside_})[0];
-      next = Branch(sequence_, next, random_.Chance(0.5) ? is_late : pred, 1);
+      next = Branch(sequence_, next, random_.Chance(0.5) ? is_late : pred, 1)[0];
     }
     if (depth > 0 && random_.Chance(0.4)) {
       const StepOutput bound = random_.Chance(0.5) ? inside_ : Int(2, inside_);

@@ -103,7 +103,6 @@ void MakeFiles(Sequence& sequence) {
 // A reader of files of one kind, whose names come from a queue that is closed.
 void MakeFileReader(Sequence& sequence) {
   Random& random = sequence.random();
-  const std::string version = random.Chance(0.3) ? "" : "V2";
   const int64_t kind = random.Below(4), skipped_lines = random.Below(3);
   const RecordSizes sizes = DrawRecordSizes(random);
   std::vector<std::string> names;
@@ -117,8 +116,8 @@ void MakeFileReader(Sequence& sequence) {
     names.push_back(name);
     left += records;
   }
-  static const std::vector<std::string> readers = {"TextLineReader", "FixedLengthRecordReader",
-                                                   "TFRecordReader", "WholeFileReader"};
+  static const std::vector<std::string> readers = {"TextLineReaderV2", "FixedLengthRecordReaderV2",
+                                                   "TFRecordReaderV2", "WholeFileReaderV2"};
   AttrMap attrs;
   if (kind == 0) attrs["skip_header_lines"] = skipped_lines;
   if (kind == 1) {
@@ -126,27 +125,27 @@ void MakeFileReader(Sequence& sequence) {
              {"record_bytes", sizes.record},
              {"footer_bytes", sizes.footer}};
   }
-  const StepOutput reader = sequence.Step(readers[kind] + version, {}, attrs)[0];
+  const StepOutput reader = sequence.Step(readers[kind], {}, attrs)[0];
   const StepOutput queue =
-      sequence.Step("FIFOQueue" + version, {},
+      sequence.Step("FIFOQueueV2", {},
                     {{"component_types", std::vector<DType>{DType::kString}},
                      {"shapes", std::vector<PartialShape>{PartialShape(Shape())}}})[0];
-  sequence.Step("QueueEnqueueMany" + version, {queue, Names(sequence, names)});
-  sequence.Step("QueueClose" + version, {queue});
+  sequence.Step("QueueEnqueueManyV2", {queue, Names(sequence, names)});
+  sequence.Step("QueueCloseV2", {queue});
   while (sequence.Continues()) {
     const int64_t way = random.Below(6);
     if (way < 3 && (left > 0 || random.Chance(0.05))) {
-      sequence.Step("ReaderRead" + version, {reader, queue});
+      sequence.Step("ReaderReadV2", {reader, queue});
       --left;
     } else if (way == 3 && left > 0) {
       const int64_t count = random.Between(1, 4);
-      sequence.Step("ReaderReadUpTo" + version,
+      sequence.Step("ReaderReadUpToV2",
                     {reader, queue, sequence.Exactly(Tensor::Scalar<int64_t>(count))});
       left -= count;
     } else if (way == 4) {
-      sequence.Step("ReaderNumWorkUnitsCompleted" + version, {reader});
+      sequence.Step("ReaderNumWorkUnitsCompletedV2", {reader});
     }
-    sequence.Step("ReaderNumRecordsProduced" + version, {reader});
+    sequence.Step("ReaderNumRecordsProducedV2", {reader});
   }
 }
 
@@ -192,13 +191,11 @@ void MakeFileDataset(Sequence& sequence) {
   const StepOutput buffer = sequence.Long(random.Chance(0.5) ? 0 : random.Between(1, 100));
   StepOutput dataset;
   if (kind == 1) {
-    const bool is_second = random.Chance(0.6);
-    std::vector<StepOutput> inputs = {Names(sequence, names), sequence.Long(sizes.header),
-                                      sequence.Long(sizes.record), sequence.Long(sizes.footer),
-                                      buffer};
-    if (is_second) inputs.push_back(Name(sequence, compression));
-    dataset = sequence.Step(is_second ? "FixedLengthRecordDatasetV2" : "FixedLengthRecordDataset",
-                            inputs)[0];
+    // TensorFlow cannot write the first version down, as it does for each iterator.
+    dataset = sequence.Step(
+        "FixedLengthRecordDatasetV2",
+        {Names(sequence, names), sequence.Long(sizes.header), sequence.Long(sizes.record),
+         sequence.Long(sizes.footer), buffer, Name(sequence, compression)})[0];
   } else {
     dataset = sequence.Step(kind == 0 ? "TextLineDataset" : "TFRecordDataset",
                             {Names(sequence, names), Name(sequence, compression), buffer})[0];
@@ -265,7 +262,11 @@ class CheckpointSteps {
   explicit CheckpointSteps(Sequence& sequence)
       : sequence_(sequence), random_(sequence.random()), is_second_(random_.Chance(0.6)) {
     for (int64_t n = random_.Between(1, 3); n > 0; --n) {
-      types_.push_back(DrawType(random_));
+      // TensorFlow saves few types in tables.
+      static const std::vector<DType> in_tables = {DType::kFloat,  DType::kInt32, DType::kInt64,
+                                                   DType::kDouble, DType::kUint8, DType::kInt8,
+                                                   DType::kBool,   DType::kHalf};
+      types_.push_back(is_second_ ? DrawType(random_) : random_.Pick(in_tables));
       shapes_.push_back(RandomShape(random_, 3));
       names_.push_back(absl::StrCat("t", n));
     }
@@ -305,7 +306,7 @@ class CheckpointSteps {
                      {{"delete_old_dirs", random_.Chance(0.5)}});
     }
     std::vector<std::string> slices;
-    for (size_t i = 0; i < types_.size(); ++i) slices.push_back(Slice(shapes_[i]));
+    for (size_t i = 0; i < types_.size(); ++i) slices.push_back(Slice(i));
     sequence_.Step("RestoreV2", {Name(sequence_, from), Strings(names_), Strings(slices)},
                    {{"dtypes", types_}});
     if (sequence_.Fails()) {
@@ -328,15 +329,16 @@ class CheckpointSteps {
       if (random_.Chance(0.5)) {
         sequence_.Step("Restore", from, {{"dt", types_[i]}});
       } else {
-        sequence_.Step("RestoreSlice", {from[0], from[1], Name(sequence_, Slice(shapes_[i]))},
+        sequence_.Step("RestoreSlice", {from[0], from[1], Name(sequence_, Slice(i))},
                        {{"dt", types_[i]}});
       }
     }
   }
 
-  // The text of a slice of a tensor, or nothing for all of it.
-  std::string Slice(const Shape& shape) {
-    if (shape.rank() == 0 || random_.Chance(0.6)) return "";
+  // The text of a slice of tensor `i`, or nothing for all of it. Strings are not sliced.
+  std::string Slice(size_t i) {
+    const Shape& shape = shapes_[i];
+    if (shape.rank() == 0 || types_[i] == DType::kString || random_.Chance(0.6)) return "";
     std::string sizes;
     std::vector<std::string> extents;
     for (int d = 0; d < shape.rank(); ++d) {

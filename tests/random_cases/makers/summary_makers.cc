@@ -16,6 +16,12 @@ DType DrawRealType(Random& random) {
   return random.Pick(types);
 }
 
+// TensorFlow's writers take no bfloat16.
+DType DrawWrittenType(Random& random) {
+  const DType type = DrawRealType(random);
+  return type == DType::kBfloat16 ? DType::kFloat : type;
+}
+
 DType DrawPixelType(Random& random) {
   static const std::vector<DType> types = {DType::kUint8, DType::kFloat, DType::kHalf,
                                            DType::kDouble};
@@ -23,7 +29,7 @@ DType DrawPixelType(Random& random) {
 }
 
 Tensor DrawTag(Random& random) {
-  return Tensor::Scalar(absl::StrCat("tag", random.Below(5), random.Chance(0.3) ? "/a" : ""));
+  return Tensor::Scalar(absl::StrCat("tag", random.Below(200), random.Chance(0.3) ? "/a" : ""));
 }
 
 Tensor DrawImages(Random& random, DType dtype) {
@@ -74,7 +80,8 @@ void MakeSummaries(Sequence& sequence) {
         // A tag for each value.
         const Shape shape = RandomShape(random, 2);
         std::vector<std::string> tags;
-        for (int64_t i = 0; i < shape.num_elements(); ++i) tags.push_back(absl::StrCat("tag", i));
+        for (int64_t i = 0; i < shape.num_elements(); ++i)
+          tags.push_back(absl::StrCat("part", summaries.size(), "_", i));
         summaries.push_back(
             sequence.Step("ScalarSummary",
                           {sequence.Given(Tensor::Of(shape, absl::Span<const std::string>(tags))),
@@ -129,12 +136,12 @@ void MakeWriter(Sequence& sequence) {
     switch (random.Below(8)) {
       case 0:
         sequence.Step("WriteScalarSummary",
-                      {writer, step, tag, sequence.Drawn(DrawRealType(random), Shape())});
+                      {writer, step, tag, sequence.Drawn(DrawWrittenType(random), Shape())});
         break;
       case 1:
         sequence.Step(
             "WriteHistogramSummary",
-            {writer, step, tag, sequence.Drawn(DrawRealType(random), RandomShape(random, 2))});
+            {writer, step, tag, sequence.Drawn(DrawWrittenType(random), RandomShape(random, 2))});
         break;
       case 2: {
         const StepOutput color = sequence.Given(Tensor::Vector<uint8_t>({255, 0, 0, 255}));
@@ -167,7 +174,8 @@ void MakeWriter(Sequence& sequence) {
         sequence.Step("FlushSummaryWriter", {writer});
         break;
       default: {
-        const StepOutput graph = sequence.Given(Tensor::Scalar(std::string()));
+        // A GraphDef that has a version alone.
+        const StepOutput graph = sequence.Exactly(Tensor::Scalar("\x22\x03\x08\xaa\x13"));
         sequence.Step("WriteGraphSummary", {writer, step, graph});
       }
     }
