@@ -198,6 +198,43 @@ TEST(ScalarArgumentsTest, VectorsOfOneElementAreRefusedAsTensorFlowRefusesThem) 
   }
 }
 
+TEST(ScalarArgumentsTest, ColorsOfWrittenImagesAreVectors) {
+  const std::string own = absl::StrCat(R"(
+    step = Const() {dtype: int64, value: int64(1)}
+    tag = Const() {dtype: string, value: string("t")}
+    dims = Const() {dtype: int32, value: int32([1, 1, 2, 1])}
+    image = Reshape(value, dims) {T: float, Tshape: int32}
+    suffix = Const() {dtype: string, value: string("")}
+    writer = SummaryWriter()
+    folder = Const() {dtype: string, value: string(")",
+                                       ::testing::TempDir(), R"(/events")}
+    create = CreateSummaryFileWriter(writer, folder, one, one, suffix)
+    y = WriteImageSummary(writer, step, tag, image, x, ^create) {T: float}
+  )");
+  const Tensor color = Tensor::Vector<uint8_t>({255});
+  const Case argument = {"WriteImageSummary.bad_color", color, {kCollective, own.c_str()}};
+  EXPECT_TRUE(RunWith(argument, color).ok()) << RunWith(argument, color);
+  EXPECT_EQ(RunWith(argument, Tensor::Scalar<uint8_t>(255)).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ScalarArgumentsTest, BuffersOfCsvFilesHoldSomething) {
+  const Case argument = {"CSVDataset.buffer_size", Long(1), {"", R"(
+    files = Const() {dtype: string, value: string(["none"])}
+    compression = Const() {dtype: string, value: string("")}
+    yes = Const() {dtype: bool, value: bool(true)}
+    comma = Const() {dtype: string, value: string(",")}
+    columns = Const() {dtype: int64, value: int64([])}
+    fallback = Const() {dtype: float, value: float([1])}
+    y = CSVDataset(files, compression, x, yes, comma, yes, compression, columns, fallback)
+        {output_types: [float], output_shapes: [<>]}
+  )"}};
+  EXPECT_TRUE(RunWith(argument, Long(1)).ok()) << RunWith(argument, Long(1));
+  for (const int64_t size : {0, -1}) {
+    EXPECT_EQ(RunWith(argument, Long(size)).code(), absl::StatusCode::kInvalidArgument) << size;
+  }
+}
+
 TEST(ScalarArgumentsTest, VectorsOfOneElementAreTakenWhereTensorFlowTakesThem) {
   for (const Case& argument : LenientCases()) {
     const absl::Status vector = RunWith(argument, VectorOf(argument.value));

@@ -120,6 +120,9 @@ class CsvDataset final : public FilesDataset {
  public:
   static absl::StatusOr<DatasetPtr> Make(KernelContext& ctx, ElementSpec spec, ArgRange defaults) {
     ASSIGN_OR_RETURN(Files files, FilesInput(ctx, 1, 2));
+    if (files.buffer_size <= 0) {
+      return absl::InvalidArgumentError("buffer_size should be positive");
+    }
     CsvFormat format;
     ASSIGN_OR_RETURN(format.header, ScalarInput<bool>(ctx, 3, "header"));
     ASSIGN_OR_RETURN(const std::string delimiter, ScalarInput<std::string>(ctx, 4, "field_delim"));

@@ -45,6 +45,13 @@ TEST(SummaryTest, HistogramsRefuseWhatIsNotFinite) {
                    .ok());
 }
 
+// 0.1 * 0.1 + 0.3 * 0.3 is less than 0.1 if the second square is not rounded before it is added.
+TEST(SummaryTest, SquaresOfHistogramsAreRoundedOneByOne) {
+  const Summary summary =
+      Parse(RunOp("HistogramSummary", {Text("t"), Tensor::Vector<double>({0.1, 0.3})}));
+  EXPECT_EQ(summary.value(0).histo().sum_squares(), 0.1);
+}
+
 // What TensorFlow makes of these pixels.
 TEST(SummaryTest, ImagesAreScaledToBytes) {
   const auto image = [](std::initializer_list<float> values) {
@@ -60,6 +67,13 @@ TEST(SummaryTest, ImagesAreScaledToBytes) {
   EXPECT_EQ(pixels(image({nan, 1, 2})), (std::vector<uint8_t>{255, 127, 255}));
   EXPECT_EQ(pixels(image({0, 1e-7f})), (std::vector<uint8_t>{0, 0}));
   EXPECT_EQ(pixels(image({nan, nan})), (std::vector<uint8_t>{255, 255}));
+}
+
+// 255 / 25 * 25 is less than 255 in double, as TensorFlow computes it, and 255 in float.
+TEST(SummaryTest, ImagesOfDoubleAreScaledInDouble) {
+  const Tensor image = Tensor::Of<double>({1, 1, 2, 1}, {25, 0});
+  EXPECT_EQ(Pixels(Parse(RunOp("ImageSummary", {Text("t"), image})).value(0).image()),
+            (std::vector<uint8_t>{254, 0}));
 }
 
 TEST(SummaryTest, TagsOfImagesAreNumbered) {

@@ -57,7 +57,7 @@ void ScalePixels(absl::Span<const T> image, size_t channels, absl::Span<const ui
       continue;
     }
     for (size_t c = 0; c < channels; ++c) {
-      out[i + c] = static_cast<uint8_t>(static_cast<float>(pixel[c] * scale + offset));
+      out[i + c] = static_cast<uint8_t>(pixel[c] * scale + offset);
     }
   }
 }

@@ -179,6 +179,10 @@ class WriteImageSummaryKernel : public WriteEventKernel {
  protected:
   absl::Status Fill(const KernelContext& ctx, Event* event) const override {
     ASSIGN_OR_RETURN(const std::string tag, ScalarInput<std::string>(ctx, 2, "tag"));
+    if (!ctx.input(4).shape().IsVector()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("bad_color must be a vector, has shape ", ctx.input(4).shape().ToString()));
+    }
     return AddImageValues(tag, ctx.input(3), max_images_, ctx.input(4).flat<uint8_t>(),
                           event->mutable_summary());
   }
