@@ -50,6 +50,15 @@ constexpr char kAccumulator[] = R"(
   now = Const() {dtype: int64, value: int64(0)}
   apply = AccumulatorApplyGradient(sum, now, value) {dtype: float}
 )";
+constexpr char kNumbers[] = R"(
+  values = Const() {dtype: float, value: float([1, 2])}
+  four = Const() {dtype: float, value: float(4)}
+  one = Const() {dtype: int32, value: int32(1)}
+  two = Const() {dtype: int32, value: int32(2)}
+  open = Const() {dtype: int32, value: int32(-1)}
+  text = Const() {dtype: string, value: string(["a", "b"])}
+  pattern = Const() {dtype: string, value: string("b")}
+)";
 constexpr char kDataset[] = R"(
   def twice(x: int64) -> (y: int64):
     sum = AddV2(x, x) {T: int64}
@@ -147,6 +156,22 @@ std::vector<Case> StrictCases() {
        Int(0),
        {kCollective,
         "y = GatherV2(value, first, x) {Tparams: float, Tindices: int32, Taxis: int32}"}},
+      {"LinSpace.start",
+       Tensor::Scalar(1.0f),
+       {kNumbers, "y = LinSpace(x, four, two) {T: float, Tidx: int32}"}},
+      {"LinSpace.stop",
+       Tensor::Scalar(1.0f),
+       {kNumbers, "y = LinSpace(four, x, two) {T: float, Tidx: int32}"}},
+      {"MatrixDiagV2.padding_value",
+       Tensor::Scalar(1.0f),
+       {kNumbers, "y = MatrixDiagV2(values, one, open, open, x) {T: float}"}},
+      {"RegexFullMatch.pattern", Tensor::Scalar("a"), {kNumbers, "y = RegexFullMatch(text, x)"}},
+      {"RegexReplace.rewrite",
+       Tensor::Scalar("a"),
+       {kNumbers, "y = RegexReplace(text, pattern, x)"}},
+      {"Fingerprint.method",
+       Tensor::Scalar("farmhash64"),
+       {kNumbers, "y = Fingerprint(text, x) {T: string}"}},
       {"SparseSplit.split_dim", Long(0), {"", R"(
           first = Const() {dtype: int64, value: int64([0])}
           columns = Const() {dtype: int32, value: int32(1)}
@@ -171,6 +196,7 @@ std::vector<Case> LenientCases() {
           y = QueueDequeueManyV2(queue, x, ^put) {component_types: [float]}
         )"}},
       {"ExpandDims.dim", Int(0), {kCollective, "y = ExpandDims(value, x) {T: float, Tdim: int32}"}},
+      {"Range.start", Int(0), {kNumbers, "y = Range(x, two, one) {Tidx: int32}"}},
       {"ConcatV2.axis",
        Int(0),
        {kCollective, "y = ConcatV2(value, value, x) {T: float, N: 2, Tidx: int32}"}},

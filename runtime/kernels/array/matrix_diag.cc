@@ -113,7 +113,7 @@ class MatrixDiagKernel : public OpKernel {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
       ASSIGN_OR_RETURN(rows, ReadIntegerOfScalar(ctx.input(2), "num_rows"));
       ASSIGN_OR_RETURN(columns, ReadIntegerOfScalar(ctx.input(3), "num_cols"));
-      if (ctx.input(4).num_elements() != 1) {
+      if (!ctx.input(4).shape().IsScalar()) {
         return absl::InvalidArgumentError("padding_value must be a scalar");
       }
       padding = &ctx.input(4);

@@ -11,8 +11,9 @@
 namespace tessera {
 namespace {
 
-absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
-  if (tensor.num_elements() == 1 && tensor.rank() <= 1) return absl::OkStatus();
+// Returns whether the tensor has one element and at most `max_rank` dimensions.
+absl::Status CheckScalar(const Tensor& tensor, absl::string_view name, int max_rank) {
+  if (tensor.num_elements() == 1 && tensor.rank() <= max_rank) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("'", name, "' must be a scalar, has shape ", tensor.shape().ToString()));
 }
@@ -61,9 +62,9 @@ absl::StatusOr<int64_t> CountElements(const KernelContext& ctx) {
 }
 
 absl::Status ComputeRange(KernelContext& ctx, ArithmeticSequence::Function* sequence) {
-  RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
-  RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit"));
-  RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta"));
+  RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start", /*max_rank=*/1));
+  RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit", /*max_rank=*/1));
+  RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta", /*max_rank=*/1));
   ASSIGN_OR_RETURN(const int64_t count, CountElements(ctx));
   ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
   return sequence(ctx, ctx.input(0), ctx.input(2), y);
@@ -109,8 +110,8 @@ class LinSpaceKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
 
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
-    RETURN_IF_ERROR(CheckScalar(ctx.input(1), "stop"));
+    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start", /*max_rank=*/0));
+    RETURN_IF_ERROR(CheckScalar(ctx.input(1), "stop", /*max_rank=*/0));
     ASSIGN_OR_RETURN(const int64_t num, ReadIntegerOfScalar(ctx.input(2), "num"));
     if (num <= 0) {
       return absl::InvalidArgumentError(absl::StrCat("'num' must be positive, is ", num));

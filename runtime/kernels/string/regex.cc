@@ -28,7 +28,7 @@ class RegexSource {
   absl::StatusOr<std::shared_ptr<SharedRegex>> Get(const KernelContext& ctx) {
     if (fixed_) return regex_;
     const Tensor& pattern = ctx.input(1);
-    if (pattern.num_elements() != 1) {
+    if (!pattern.shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("pattern must be a scalar, has shape ", pattern.shape().ToString()));
     }
@@ -91,7 +91,7 @@ class RegexReplaceKernel : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const std::shared_ptr<SharedRegex> regex, source_.Get(ctx));
-    if (!fixed_ && ctx.input(2).num_elements() != 1) {
+    if (!fixed_ && !ctx.input(2).shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("rewrite must be a scalar, has shape ", ctx.input(2).shape().ToString()));
     }

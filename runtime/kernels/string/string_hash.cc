@@ -67,9 +67,9 @@ class FingerprintKernel : public OpKernel {
     const Tensor& data = ctx.input(0);
     const Tensor& method = ctx.input(1);
     if (data.rank() < 1) return absl::InvalidArgumentError("data must be at least a vector");
-    if (method.num_elements() != 1 || method.scalar<std::string>() != "farmhash64") {
+    if (!method.shape().IsScalar() || method.scalar<std::string>() != "farmhash64") {
       return absl::InvalidArgumentError(
-          absl::StrCat("method must be 'farmhash64', is ", method.ToString()));
+          absl::StrCat("method must be a scalar, 'farmhash64', is ", method.ToString()));
     }
     const int64_t rows = data.dim(0);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{rows, 8}));
