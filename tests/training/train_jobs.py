@@ -118,6 +118,10 @@ def records(process):
     return [json.loads(line) for line in process.stdout.splitlines()]
 
 
+def checkpoint_steps(run):
+    return sorted(int(path.stem.split("-")[1]) for path in (run / "checkpoints").glob("*.index"))
+
+
 def stop_behind_step(job, step):
     """Asks a run to stop while the step behind `step` waits, and expects that it stops at `step`. The
     default timeout of a step is longer than this waits."""
