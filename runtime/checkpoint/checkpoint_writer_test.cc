@@ -101,6 +101,23 @@ TEST_F(CheckpointWriterTest, ASliceThatIsTheWholeIsStoredAsSuch) {
   EXPECT_FALSE((*CheckpointReader::Open(Path("m")))->Find("s")->is_partitioned);
 }
 
+TEST_F(CheckpointWriterTest, ALargeFileHasAllBytesInTheirOrder) {
+  Tensor large = *Tensor::Allocate(DType::kInt32, {(13 << 18) + 5});  // 13 MB and a little
+  int32_t next = 0;
+  for (int32_t& x : large.flat<int32_t>()) x = next++;
+  CheckpointWriter writer = *CheckpointWriter::Create(Path("m"));
+  ASSERT_TRUE(writer.Add("a", Tensor::Scalar(1.0f)).ok());
+  ASSERT_TRUE(writer.Add("large", large).ok());
+  ASSERT_TRUE(writer.Add("z", Tensor::Scalar(2.0f)).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  const auto reader = *CheckpointReader::Open(Path("m"));
+  EXPECT_EQ(reader->Read("a")->scalar<float>(), 1);
+  EXPECT_EQ(reader->Read("z")->scalar<float>(), 2);
+  const absl::StatusOr<Tensor> read = reader->Read("large");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->flat<int32_t>(), large.flat<int32_t>());
+}
+
 TEST_F(CheckpointWriterTest, OverwritingReplacesTheCheckpoint) {
   WriteOne("m", "a", 1);
   WriteOne("m", "b", 2);
