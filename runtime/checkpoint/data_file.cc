@@ -24,8 +24,6 @@ constexpr size_t kBufferSize = 4 << 20;
 // Bytes whose checksum is computed before they are copied, so that they come from the cache then.
 constexpr size_t kChunk = 128 << 10;
 
-char* NewBuffer() { return static_cast<char*>(std::aligned_alloc(kBlock, kBufferSize)); }
-
 }  // namespace
 
 void DataFile::Free::operator()(char* buffer) const { std::free(buffer); }
@@ -53,17 +51,18 @@ DataFile::DataFile(std::string path, std::string temporary, int fd, bool direct)
       temporary_(std::move(temporary)),
       fd_(fd),
       direct_(direct),
-      buffer_(NewBuffer()) {}
+      buffer_(static_cast<char*>(std::aligned_alloc(kBlock, kBufferSize))) {}
 
 DataFile::DataFile(DataFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
       direct_(other.direct_),
-      buffer_(std::move(other.buffer_)) {}
+      buffer_(std::move(other.buffer_)),
+      filled_(other.filled_),
+      size_(other.size_) {}
 
 DataFile::~DataFile() {
-  if (writing_.valid()) writing_.wait();
   if (fd_ < 0) return;
   ::close(fd_);
   ::unlink(temporary_.c_str());
@@ -90,26 +89,13 @@ absl::Status DataFile::Put(absl::string_view data) {
     std::memcpy(buffer_.get() + filled_, data.data(), count);
     filled_ += count;
     data.remove_prefix(count);
-    if (filled_ == kBufferSize) RETURN_IF_ERROR(BeginWrite());
+    if (filled_ == kBufferSize) RETURN_IF_ERROR(WriteBuffer(kBufferSize));
   }
   return absl::OkStatus();
 }
 
-absl::Status DataFile::BeginWrite() {
-  RETURN_IF_ERROR(AwaitWrite());
-  if (written_ == nullptr) written_.reset(NewBuffer());
-  std::swap(buffer_, written_);
-  filled_ = 0;
-  writing_ = std::async(std::launch::async,
-                        [this, from = written_.get()] { return Write(from, kBufferSize); });
-  return absl::OkStatus();
-}
-
-absl::Status DataFile::AwaitWrite() {
-  return writing_.valid() ? writing_.get() : absl::OkStatus();
-}
-
-absl::Status DataFile::Write(const char* from, size_t size) {
+absl::Status DataFile::WriteBuffer(size_t size) {
+  const char* from = buffer_.get();
   while (size > 0) {
     const ssize_t written = ::write(fd_, from, size);
     if (written >= 0) {
@@ -125,18 +111,18 @@ absl::Status DataFile::Write(const char* from, size_t size) {
     direct_ = false;
     if (::fcntl(fd_, F_SETFL, 0) != 0) return ErrnoStatus(errno, "write", temporary_);
   }
+  filled_ = 0;
   return absl::OkStatus();
 }
 
 absl::Status DataFile::Commit() {
-  RETURN_IF_ERROR(AwaitWrite());
   size_t last = filled_;
   if (direct_) {  // whole blocks; what is too much is cut off
     last = (filled_ + kBlock - 1) / kBlock * kBlock;
     std::memset(buffer_.get() + filled_, 0, last - filled_);
   }
   const bool too_long = last != filled_;
-  RETURN_IF_ERROR(Write(buffer_.get(), last));
+  RETURN_IF_ERROR(WriteBuffer(last));
   if (too_long && ::ftruncate(fd_, static_cast<off_t>(size_)) != 0) {
     return ErrnoStatus(errno, "truncate", temporary_);
   }

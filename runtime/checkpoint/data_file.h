@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <string>
 
@@ -17,20 +16,18 @@ namespace tessera {
 //
 // A large file is written past the page cache (O_DIRECT) where the file system can do that: writing
 // 1 GB through the cache and waiting for it took 0.5 to 3.7 s on a disk that takes it in 0.6 s
-// directly. Bytes are written by another thread while the caller appends the next ones, so that the
-// disk does not wait for their checksums. Used by one thread at a time.
+// directly. Used by one thread at a time.
 class DataFile {
  public:
   // `expected_size`: about how many bytes will be appended. Errors: NOT_FOUND if the directory is
   // missing; PERMISSION_DENIED.
   static absl::StatusOr<DataFile> Create(const std::string& path, uint64_t expected_size);
-  // Requires that nothing was appended to `other`.
   DataFile(DataFile&& other) noexcept;
   DataFile& operator=(DataFile&&) = delete;
   ~DataFile();
 
   // Appends bytes and extends *crc by them. Errors: those of write(), such as RESOURCE_EXHAUSTED
-  // on a full disk, also for bytes that were appended before.
+  // on a full disk.
   absl::Status Append(absl::string_view data, uint32_t* crc);
   // Appends zeros up to the next multiple of `alignment`, which is at most 4096.
   absl::Status Align(uint64_t alignment);
@@ -44,24 +41,17 @@ class DataFile {
   struct Free {
     void operator()(char* buffer) const;
   };
-  using Buffer = std::unique_ptr<char, Free>;
   DataFile(std::string path, std::string temporary, int fd, bool direct);
-  // Puts bytes into the buffer, and has the buffer written whenever it is full.
+  // Puts bytes into the buffer, and writes the buffer whenever it is full.
   absl::Status Put(absl::string_view data);
-  // Begins to write the full buffer, and goes on with the other one.
-  absl::Status BeginWrite();
-  // Waits for what BeginWrite() began.
-  absl::Status AwaitWrite();
-  // Writes bytes at the end of the file.
-  absl::Status Write(const char* from, size_t size);
+  // Writes the first `size` bytes of the buffer at the end of the file.
+  absl::Status WriteBuffer(size_t size);
 
   std::string path_;
   std::string temporary_;
   int fd_;
-  bool direct_;     // used by the thread that writes
-  Buffer buffer_;   // that is filled
-  Buffer written_;  // that is being written; null until the first one is full
-  std::future<absl::Status> writing_;
+  bool direct_;
+  std::unique_ptr<char, Free> buffer_;
   size_t filled_ = 0;
   uint64_t size_ = 0;
 };
