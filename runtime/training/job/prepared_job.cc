@@ -43,8 +43,10 @@ bool TakesAnyRows(const std::vector<BatchInput>& inputs) {
   return true;
 }
 
-// Makes the program from the job's graph. `session` has the host and the CPU.
-absl::Status MakeProgram(const SessionOptions& session, PreparedJob* prepared) {
+// Makes the program from the job's graph, unless there are errors in what is to be added to it.
+// `session` has the host and the CPU.
+absl::Status MakeProgram(const SessionOptions& session, PreparedJob* prepared,
+                         std::vector<absl::Status>* errors) {
   const training::TrainingJob& job = prepared->job;
   ProgramOptions options{.steps = job.steps(),
                          .precision = job.precision(),
@@ -58,6 +60,12 @@ absl::Status MakeProgram(const SessionOptions& session, PreparedJob* prepared) {
   if (scale.initial() > 0) options.first_loss_scale = scale.initial();
   if (scale.growth_steps() > 0) options.loss_scale_growth_steps = scale.growth_steps();
   if (scale.fixed()) options.loss_scale_growth_steps = 0;
+  if (!job.graph().has_saved_model()) {
+    for (const absl::Status& error : CheckAddedTraining(job.graph(), options)) {
+      errors->push_back(Annotate(error, "graph: "));
+    }
+    if (!errors->empty()) return absl::OkStatus();
+  }
   auto program = MakeTrainingProgram(job.graph(), options);
   if (!program.ok()) return Annotate(program.status(), "graph: ");
   prepared->program = std::make_unique<TrainingProgram>(*std::move(program));
@@ -105,7 +113,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
   const auto check = [errors](const absl::Status& status) {
     if (!status.ok()) errors->push_back(status);
   };
-  check(MakeProgram(session, &prepared));
+  check(MakeProgram(session, &prepared, errors));
   if (job.data().has_train()) {
     check(OpenData(job.data().train(), "data.train", seed, session, prepared, &prepared.source));
   }

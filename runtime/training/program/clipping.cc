@@ -44,23 +44,35 @@ absl::Status CheckLimit(const char* name, double limit) {
 
 }  // namespace
 
-absl::Status ClipGradients(const ClipSpec& spec, GraphBuilder& build,
-                           std::vector<Gradient>* gradients) {
+absl::Status CheckClip(const ClipSpec& spec) {
   switch (spec.kind_case()) {
     case ClipSpec::KIND_NOT_SET:
       return absl::OkStatus();
     case ClipSpec::kGlobalNorm:
-      RETURN_IF_ERROR(CheckLimit("global_norm", spec.global_norm()));
+      return CheckLimit("global_norm", spec.global_norm());
+    case ClipSpec::kNorm:
+      return CheckLimit("norm", spec.norm());
+    case ClipSpec::kValue:
+      return CheckLimit("value", spec.value());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClipGradients(const ClipSpec& spec, GraphBuilder& build,
+                           std::vector<Gradient>* gradients) {
+  RETURN_IF_ERROR(CheckClip(spec));
+  switch (spec.kind_case()) {
+    case ClipSpec::KIND_NOT_SET:
+      return absl::OkStatus();
+    case ClipSpec::kGlobalNorm:
       ClipByGlobalNorm(spec.global_norm(), build, gradients);
       return build.status();
     case ClipSpec::kNorm:
-      RETURN_IF_ERROR(CheckLimit("norm", spec.norm()));
       for (Gradient& gradient : *gradients) {
         gradient.values = ClipByNorm(spec.norm(), build.Of(gradient.values)).endpoint();
       }
       return build.status();
     case ClipSpec::kValue:
-      RETURN_IF_ERROR(CheckLimit("value", spec.value()));
       for (Gradient& gradient : *gradients) {
         gradient.values = ClipByValue(spec.value(), build.Of(gradient.values)).endpoint();
       }

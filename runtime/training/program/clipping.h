@@ -10,9 +10,12 @@
 
 namespace tessera {
 
+// Errors: INVALID_ARGUMENT for a limit that is not over 0.
+absl::Status CheckClip(const training::ClipSpec& spec);
+
 // Replaces gradients by clipped ones, as tf.clip_by_global_norm, tf.clip_by_norm and
 // tf.clip_by_value do; of sparse gradients, the slices are clipped. None of them may be none.
-// Errors: INVALID_ARGUMENT for a limit that is not over 0.
+// Errors: those of CheckClip().
 absl::Status ClipGradients(const training::ClipSpec& spec, GraphBuilder& build,
                            std::vector<Gradient>* gradients);
 

@@ -111,6 +111,9 @@ Expr AddL2(const GraphSpec& spec, GraphBuilder& build, const std::vector<Node*>&
   return Call("AddN", terms);
 }
 
+// The number of updates of the whole job, 0 if it is unknown.
+int64_t UpdatesOf(const ProgramOptions& options) { return options.steps / options.accumulate; }
+
 // Adds to a graph what trains it.
 class ForwardTraining {
  public:
@@ -135,8 +138,8 @@ class ForwardTraining {
     const Expr step = ReadVariable(build_, global_step_);
     ASSIGN_OR_RETURN(
         const Expr rate,
-        AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(),
-                        options_.steps / options_.accumulate, build_, CastTo(step, DType::kInt64)));
+        AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(), UpdatesOf(options_),
+                        build_, CastTo(step, DType::kInt64)));
     const Expr named_rate = Call("Identity", {rate});
     RETURN_IF_ERROR(AddUpdates(named_rate, loss, program));
     for (const std::string& name : NamesInCollection(meta_graph_, "update_ops")) {
@@ -156,11 +159,7 @@ class ForwardTraining {
   // Returns the tensor of the loss.
   absl::StatusOr<std::string> AddLossNodes() {
     const training::LossSpec& spec = spec_.loss();
-    if (spec.output().empty()) {
-      return absl::InvalidArgumentError(
-          "graph.loss.output names no tensor; it is what the loss compares with the labels, or the "
-          "loss itself for the type 'graph'");
-    }
+    RETURN_IF_ERROR(CheckLoss(spec));
     ASSIGN_OR_RETURN(const Endpoint output,
                      FindTensor(spec_, graph_, spec.output(), "graph.loss.output"));
     const Expr outputs = build_.Of(output);
@@ -268,8 +267,7 @@ class ForwardTraining {
   // The graph's own init op, and the first values of what was added.
   absl::Status AddInit(TrainingProgram* program) {
     if (!spec_.init_op().empty()) {
-      ASSIGN_OR_RETURN(const Node* const init, FindNode(graph_, spec_.init_op(), "graph.init_op"));
-      program->init = {init->name()};
+      ASSIGN_OR_RETURN(program->init, FindInitOp(spec_, graph_));
       for (const AddedVariable& each : added_) program->init.push_back(each.initializer->name());
     }
     return absl::OkStatus();
@@ -288,6 +286,18 @@ class ForwardTraining {
 };
 
 }  // namespace
+
+std::vector<absl::Status> CheckAddedTraining(const GraphSpec& spec, const ProgramOptions& options) {
+  std::vector<absl::Status> errors;
+  const auto check = [&errors](const absl::Status& status) {
+    if (!status.ok()) errors.push_back(status);
+  };
+  if (spec.has_loss()) check(CheckLoss(spec.loss()));
+  if (spec.has_optimizer()) check(CheckOptimizer(spec.optimizer()));
+  check(CheckSchedule(spec.schedule(), UpdatesOf(options)));
+  check(CheckClip(spec.clip()));
+  return errors;
+}
 
 absl::StatusOr<TrainingProgram> MakeForwardProgram(const GraphSpec& spec,
                                                    const ProgramOptions& options,

@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/graph/prune.h"
 #include "runtime/graph/resource_names.h"
+#include "runtime/graph/side_effects.h"
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model_graph.h"
 #include "runtime/training/program/fixed_values.h"
@@ -189,6 +190,21 @@ absl::StatusOr<Node*> FindNode(const Graph& graph, const std::string& name,
   for (const Node* node : graph.nodes()) known.push_back(node->name());
   return absl::InvalidArgumentError(absl::StrCat(
       what, " is '", name, "', which the graph does not have", DidYouMean(NodeOf(name), known)));
+}
+
+absl::StatusOr<std::vector<std::string>> FindInitOp(const GraphSpec& spec, const Graph& graph) {
+  ASSIGN_OR_RETURN(const Node* const init, FindNode(graph, spec.init_op(), "graph.init_op"));
+  ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(graph, {.targets = {init->name()}}));
+  const std::vector<Node*> reached = pruned.graph->nodes();
+  if (std::any_of(reached.begin(), reached.end(), [&](const Node* node) {
+        return HasSideEffect(*node, graph.library().get());
+      })) {
+    return std::vector<std::string>{init->name()};
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("graph.init_op is '", init->name(), "' (op ", init->op_name(),
+                   "), which initialises nothing; name the op that gives the variables their first "
+                   "values, or none if each has its own"));
 }
 
 absl::StatusOr<Endpoint> FindTensor(const GraphSpec& spec, const Graph& graph,

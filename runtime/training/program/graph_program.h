@@ -40,6 +40,11 @@ absl::StatusOr<Endpoint> FindTensor(const training::GraphSpec& spec, const Graph
 absl::StatusOr<Node*> FindNode(const Graph& graph, const std::string& name,
                                const std::string& what);
 
+// Returns the target that the spec's `init_op` names. Errors: those of FindNode(); INVALID_ARGUMENT
+// for a node whose run changes nothing.
+absl::StatusOr<std::vector<std::string>> FindInitOp(const training::GraphSpec& spec,
+                                                    const Graph& graph);
+
 // Returns the field of a batch that feeds a placeholder.
 std::string FieldOf(const training::GraphSpec& spec, const Node& placeholder);
 

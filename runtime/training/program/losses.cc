@@ -137,27 +137,33 @@ DType LabelDType(const LossSpec& spec, DType output) {
   return spec.type() == kSparseSoftmax ? DType::kInt64 : output;
 }
 
+absl::Status CheckLoss(const LossSpec& spec) {
+  RETURN_IF_ERROR(CheckType(spec.type()));
+  if (spec.output().empty()) {
+    return absl::InvalidArgumentError(
+        "graph.loss.output names no tensor; it is what the loss compares with the labels, or the "
+        "loss itself for the type 'graph'");
+  }
+  if (spec.type() == kGraph) {
+    if (spec.label().empty() && spec.weight().empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "graph.loss.type is 'graph', whose labels and weights are in the graph: remove "
+        "graph.loss.label and graph.loss.weight, and feed placeholders by graph.inputs");
+  }
+  if (!spec.label().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("graph.loss.type '", spec.type(),
+                   "' needs labels: name the field of a batch that has them by graph.loss.label"));
+}
+
 absl::StatusOr<Expr> AddLoss(const LossSpec& spec, GraphBuilder& build, const Expr& output,
                              const Expr& labels, const Expr& weights) {
-  RETURN_IF_ERROR(CheckType(spec.type()));
   if (!IsFloating(output.dtype())) {
     return absl::InvalidArgumentError(
         absl::StrCat("graph.loss.output '", spec.output(), "' is ", DTypeName(output.dtype()),
                      ", but a loss is made of floating-point numbers"));
   }
-  if (spec.type() == kGraph) {
-    if (!spec.label().empty() || !spec.weight().empty()) {
-      return absl::InvalidArgumentError(
-          "graph.loss.type is 'graph', whose labels and weights are in the graph: remove "
-          "graph.loss.label and graph.loss.weight, and feed placeholders by graph.inputs");
-    }
-    return Reduce(output, Expr());
-  }
-  if (labels.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "graph.loss.type '", spec.type(),
-        "' needs labels: name the field of a batch that has them by graph.loss.label"));
-  }
+  if (spec.type() == kGraph) return Reduce(output, Expr());
   Expr losses;
   if (spec.type() == kSparseSoftmax) {
     losses = SparseSoftmaxCrossEntropy(spec, output, labels);

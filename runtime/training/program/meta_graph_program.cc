@@ -33,10 +33,7 @@ absl::StatusOr<std::string> FindLoss(const training::GraphSpec& spec, const Grap
 absl::StatusOr<std::vector<std::string>> FindInit(const training::GraphSpec& spec,
                                                   const Graph& graph,
                                                   const tensorflow::MetaGraphDef& meta_graph) {
-  if (!spec.init_op().empty()) {
-    ASSIGN_OR_RETURN(const Node* const node, FindNode(graph, spec.init_op(), "graph.init_op"));
-    return std::vector<std::string>{node->name()};
-  }
+  if (!spec.init_op().empty()) return FindInitOp(spec, graph);
   std::vector<std::string> init;
   for (const char* collection : {"init_op", "local_init_op"}) {
     for (const std::string& name : NamesInCollection(meta_graph, collection)) {

@@ -251,16 +251,20 @@ class OptimizerBuilder {
 
 }  // namespace
 
+absl::Status CheckOptimizer(const OptimizerSpec& spec) {
+  ASSIGN_OR_RETURN(const OptimizerType* const type, FindOptimizerType(spec.type()));
+  RETURN_IF_ERROR(CheckParameters(*type, spec));
+  if (spec.learning_rate() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("graph.optimizer.learning_rate is ",
+                                                 spec.learning_rate(), ", but must be over 0"));
+}
+
 absl::StatusOr<OptimizerNodes> AddOptimizer(const OptimizerSpec& spec, GraphBuilder& build,
                                             const Expr& learning_rate,
                                             absl::Span<Node* const> variables,
                                             absl::Span<const Gradient> gradients, Node* gate) {
+  RETURN_IF_ERROR(CheckOptimizer(spec));
   ASSIGN_OR_RETURN(const OptimizerType* const type, FindOptimizerType(spec.type()));
-  RETURN_IF_ERROR(CheckParameters(*type, spec));
-  if (!(spec.learning_rate() > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("graph.optimizer.learning_rate is ",
-                                                   spec.learning_rate(), ", but must be over 0"));
-  }
   return OptimizerBuilder(*type, spec, build, learning_rate, gate).Add(variables, gradients);
 }
 

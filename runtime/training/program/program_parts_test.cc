@@ -79,19 +79,31 @@ INSTANTIATE_TEST_SUITE_P(
                     LossCase{"huber", .9583333, 0, {}, 2}, LossCase{"hinge", 1.1666666}));
 
 TEST(LossErrorTest, NamesTheNearestTypeAndWhatIsMissing) {
-  const auto with = [](const std::string& type, bool has_labels, DType dtype) {
+  const auto with = [](const std::string& type, const std::string& output,
+                       const std::string& label) {
     LossSpec spec;
     spec.set_type(type);
-    return Evaluate([&](GraphBuilder& build) {
-             return AddLoss(spec, build, build.Scalar(dtype, 1),
-                            has_labels ? build.Scalar(dtype, 1) : Expr(), Expr());
-           })
-        .status();
+    spec.set_output(output);
+    spec.set_label(label);
+    return std::string(CheckLoss(spec).message());
   };
-  EXPECT_THAT(with("mean_square_error", true, DType::kFloat).message(),
+  EXPECT_EQ(with("huber", "x", "y"), "");
+  EXPECT_EQ(with("graph", "x", ""), "");
+  EXPECT_THAT(with("mean_square_error", "x", "y"),
               HasSubstr("did you mean 'mean_squared_error'?"));
-  EXPECT_THAT(with("huber", false, DType::kFloat).message(), HasSubstr("graph.loss.label"));
-  EXPECT_THAT(with("huber", true, DType::kInt64).message(), HasSubstr("is int64"));
+  EXPECT_THAT(with("huber", "x", ""), HasSubstr("graph.loss.label"));
+  EXPECT_THAT(with("graph", "x", "y"), HasSubstr("remove graph.loss.label"));
+  EXPECT_THAT(with("huber", "", "y"), HasSubstr("graph.loss.output names no tensor"));
+}
+
+TEST(LossErrorTest, IntegersAreNoOutput) {
+  LossSpec spec;
+  spec.set_type("huber");
+  const auto loss = Evaluate([&](GraphBuilder& build) {
+    return AddLoss(spec, build, build.Scalar(DType::kInt64, 1), build.Scalar(DType::kInt64, 1),
+                   Expr());
+  });
+  EXPECT_THAT(loss.status().message(), HasSubstr("is int64"));
 }
 
 struct ScheduleCase {

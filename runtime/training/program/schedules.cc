@@ -130,19 +130,27 @@ absl::Status Check(const ScheduleSpec& spec, const ScheduleType& schedule, doubl
   return absl::OkStatus();
 }
 
+double DecaySteps(const ScheduleSpec& spec, int64_t steps) {
+  return static_cast<double>(spec.decay_steps() > 0 ? spec.decay_steps()
+                                                    : steps - spec.warmup_steps());
+}
+
 }  // namespace
+
+absl::Status CheckSchedule(const ScheduleSpec& spec, int64_t steps) {
+  ASSIGN_OR_RETURN(const ScheduleType* const schedule, FindSchedule(spec));
+  return Check(spec, *schedule, DecaySteps(spec, steps));
+}
 
 absl::StatusOr<Expr> AddLearningRate(const ScheduleSpec& spec, double base, int64_t steps,
                                      GraphBuilder& build, const Expr& global_step) {
+  RETURN_IF_ERROR(CheckSchedule(spec, steps));
   ASSIGN_OR_RETURN(const ScheduleType* const schedule, FindSchedule(spec));
   const double warmup = static_cast<double>(spec.warmup_steps());
-  const double decay_steps = spec.decay_steps() > 0 ? static_cast<double>(spec.decay_steps())
-                                                    : static_cast<double>(steps) - warmup;
-  RETURN_IF_ERROR(Check(spec, *schedule, decay_steps));
   const Expr step = CastTo(global_step, DType::kFloat);
   const Expr since_warmup =
       warmup == 0 ? step : Call("Maximum", {step - warmup, build.Scalar(DType::kFloat, 0)});
-  Expr rate = schedule->rate({spec, base, decay_steps, since_warmup, global_step});
+  Expr rate = schedule->rate({spec, base, DecaySteps(spec, steps), since_warmup, global_step});
   if (warmup > 0) {
     const double target = schedule->rate == Piecewise ? spec.values(0) : base;
     rate = Where(Call("Less", {step, build.Scalar(DType::kFloat, warmup)}),

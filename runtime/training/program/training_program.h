@@ -133,6 +133,12 @@ struct ProgramOptions {
 absl::StatusOr<TrainingProgram> MakeTrainingProgram(const training::GraphSpec& spec,
                                                     const ProgramOptions& options);
 
+// Returns everything that is wrong with the loss, the optimizer, the schedule and the clipping of a
+// spec by themselves, without a look at the graph to which they are added: INVALID_ARGUMENT with
+// the key and the remedy. Only for specs of graphs, which are no SavedModels.
+std::vector<absl::Status> CheckAddedTraining(const training::GraphSpec& spec,
+                                             const ProgramOptions& options);
+
 // Returns the values of all variables, each under all of its keys. Values share the variables'
 // memory until the next step copies it.
 // Errors: FAILED_PRECONDITION for a variable without a value.

@@ -268,8 +268,28 @@ TEST(TrainingProgramTest, SaysWhatIsWrongWithASpec) {
   spec = good;
   spec.set_train_op("train");
   EXPECT_THAT(ErrorOf(spec), HasSubstr("remove either"));
+  spec = good;
+  spec.set_init_op("prediction");
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("'prediction' (op MatMul), which initialises nothing"));
+  spec.set_init_op("w/Assign");
+  EXPECT_EQ(ErrorOf(spec), "");
   EXPECT_THAT(ErrorOf(SpecFor(WriteGraph({.has_initializer = false}), "sgd")),
               HasSubstr("variable 'w' has no initializer"));
+}
+
+TEST(TrainingProgramTest, SaysAllThatIsWrongWithWhatIsAdded) {
+  GraphSpec spec = SpecFor("nowhere", "adams");
+  EXPECT_EQ(CheckAddedTraining(SpecFor("nowhere", "adam"), {}).size(), 0u);
+  spec.mutable_loss()->set_type("hubert");
+  spec.mutable_schedule()->set_type("cosine");
+  spec.mutable_clip()->set_norm(-1);
+  std::vector<std::string> messages;
+  for (const absl::Status& error : CheckAddedTraining(spec, {})) {
+    messages.emplace_back(error.message());
+  }
+  EXPECT_THAT(messages, ElementsAre(HasSubstr("'huber'?"), HasSubstr("'adam'?"),
+                                    HasSubstr("needs decay_steps"), HasSubstr("is -1")));
+  EXPECT_EQ(CheckAddedTraining(spec, {.steps = 8}).size(), 3u) << "the schedule ends with the job";
 }
 
 }  // namespace
