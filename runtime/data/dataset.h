@@ -55,8 +55,10 @@ class Iterator {
   absl::StatusOr<bool> Next(StepContext& step, Element* element);
   // Leaves out up to `count` elements. Returns how many there were.
   virtual absl::StatusOr<int64_t> Skip(StepContext& step, int64_t count);
-  // Puts the position into the archive, or takes it from there. After an error the iterator can
-  // only be destroyed. Errors: UNIMPLEMENTED if the position cannot be saved; DATA_LOSS for an
+  // Puts the position into the archive, or takes it from there. An iterator that could not be
+  // restored can only be destroyed; one that could not be saved is as it was.
+  // Errors: UNIMPLEMENTED if the position cannot be saved; CANCELLED and DEADLINE_EXCEEDED if an
+  // element that is being made takes longer than IteratorArchive::waits() lasts; DATA_LOSS for an
   // archive that another dataset wrote.
   virtual absl::Status Transfer(IteratorArchive& archive) = 0;
 

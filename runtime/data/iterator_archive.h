@@ -32,14 +32,18 @@ class IteratorState : public VariantValue {
 //   }
 class IteratorArchive {
  public:
-  // Saves into *state.
-  explicit IteratorArchive(IteratorState* state) : target_(state) {}
+  // Saves into *state. Elements that are being made in the background are waited for as long as
+  // the step `waits` lasts.
+  explicit IteratorArchive(IteratorState* state, const StepContext& waits = StepContext())
+      : target_(state), waits_(waits) {}
   // Restores from `state`. Functions are called in `step`.
   IteratorArchive(const IteratorState& state, StepContext& step) : source_(&state), step_(&step) {}
 
   bool restoring() const { return source_ != nullptr; }
   // Requires restoring().
   StepContext& step() const { return *step_; }
+  // The step that limits waits while a position is saved.
+  const StepContext& waits() const { return waits_; }
 
   // Each has an error if a restored archive lacks the name or holds another kind of value:
   // DATA_LOSS.
@@ -75,6 +79,7 @@ class IteratorArchive {
   IteratorState* target_ = nullptr;
   const IteratorState* source_ = nullptr;
   StepContext* step_ = nullptr;
+  const StepContext waits_;
   std::string prefix_;
 };
 

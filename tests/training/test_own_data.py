@@ -63,8 +63,11 @@ def test_sigterm_ends_a_step_that_waits_for_an_iterator(pipeline, tmp_path):
     # What the step did not do is not in the checkpoint either.
     saved = tf.train.latest_checkpoint(str(tmp_path / "run" / "checkpoints"))
     assert tf.train.load_checkpoint(saved).get_tensor("global_step") == ROWS / BATCH
-    # The next run goes on after the last whole step, with the data from the beginning.
-    assert list(losses(train(job, steps=12))) == [9, 10, 11, 12]
+    # The next run waits for the same batch, which is no batch from the beginning.
+    process = train(job, hooks__stop__step_timeout_seconds=1)
+    assert process.returncode == 9, process.stderr
+    assert "step 9: the step did not end" in process.stderr
+    assert not any("data_begin_anew" in each for each in records(process))
 
 
 def test_the_end_of_an_iterator_ends_a_complete_run(tmp_path):

@@ -98,7 +98,7 @@ class SerializeIteratorKernel final : public OpKernel {
   explicit SerializeIteratorKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
-    ASSIGN_OR_RETURN(std::shared_ptr<IteratorState> state, iterator->Save());
+    ASSIGN_OR_RETURN(std::shared_ptr<IteratorState> state, iterator->Save(ctx.step()));
     return SetVectorOutput(ctx, 0, {Variant(std::move(state))});
   }
 };

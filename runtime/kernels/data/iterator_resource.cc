@@ -8,9 +8,8 @@ namespace tessera {
 
 absl::Status IteratorResource::StartLocked(DatasetPtr dataset, Walk* old) {
   if (!spec_.dtypes.empty()) RETURN_IF_ERROR(spec_.CheckFits(dataset->spec()));
-  *old = std::move(walk_);
-  walk_.iterator = dataset->MakeIterator();
-  walk_.dataset = std::move(dataset);
+  std::unique_ptr<Iterator> iterator = dataset->MakeIterator();
+  *old = std::exchange(walk_, {.dataset = std::move(dataset), .iterator = std::move(iterator)});
   return absl::OkStatus();
 }
 
@@ -31,7 +30,7 @@ absl::Status IteratorResource::StartOnce(absl::FunctionRef<absl::StatusOr<Datase
 void IteratorResource::Stop() {
   Walk old;
   absl::MutexLock lock(&mu_);
-  old = std::move(walk_);
+  old = std::exchange(walk_, {});
 }
 
 absl::Status IteratorResource::CheckStarted() const {
@@ -44,26 +43,49 @@ absl::Status IteratorResource::CheckStarted() const {
 absl::StatusOr<bool> IteratorResource::Next(StepContext& step, Element* element) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckStarted());
-  return walk_.iterator->Next(step, element);
+  RETURN_IF_ERROR(CheckGoingOn(step));  // nothing is lost yet
+  while (true) {
+    absl::StatusOr<bool> more = walk_.iterator->Next(step, element);
+    if (!more.ok()) {
+      walk_.had_error = true;
+      return more;
+    }
+    if (walk_.to_drop == 0) {
+      ++walk_.taken;
+      return more;
+    }
+    --walk_.to_drop;
+  }
 }
 
-absl::StatusOr<std::shared_ptr<IteratorState>> IteratorResource::Save() {
+IteratorResource::Progress IteratorResource::progress() const {
+  absl::MutexLock lock(&mu_);
+  return {.taken = walk_.taken, .is_whole = !walk_.had_error && walk_.to_drop == 0};
+}
+
+void IteratorResource::DropFirst(int64_t count) {
+  absl::MutexLock lock(&mu_);
+  walk_.to_drop = count;
+}
+
+absl::StatusOr<std::shared_ptr<IteratorState>> IteratorResource::Save(const StepContext& waits) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckStarted());
   auto state = std::make_shared<IteratorState>();
-  IteratorArchive archive(state.get());
+  IteratorArchive archive(state.get(), waits);
   RETURN_IF_ERROR(walk_.iterator->Transfer(archive));
   return state;
 }
 
 absl::Status IteratorResource::Restore(StepContext& step, const IteratorState& state) {
-  std::unique_ptr<Iterator> old;
+  Walk old;
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckStarted());
   std::unique_ptr<Iterator> restored = walk_.dataset->MakeIterator();
   IteratorArchive archive(state, step);
   RETURN_IF_ERROR(restored->Transfer(archive));
-  old = std::exchange(walk_.iterator, std::move(restored));
+  DatasetPtr dataset = walk_.dataset;
+  old = std::exchange(walk_, {.dataset = std::move(dataset), .iterator = std::move(restored)});
   return absl::OkStatus();
 }
 

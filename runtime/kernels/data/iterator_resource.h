@@ -33,10 +33,22 @@ class IteratorResource : public Resource {
 
   // Errors: FAILED_PRECONDITION if there is no dataset; those of the iterator.
   absl::StatusOr<bool> Next(StepContext& step, Element* element);
-  absl::StatusOr<std::shared_ptr<IteratorState>> Save();
+  // Waits for elements that are being made as long as `waits` lasts. Errors: FAILED_PRECONDITION if
+  // there is no dataset; those of Iterator::Transfer().
+  absl::StatusOr<std::shared_ptr<IteratorState>> Save(const StepContext& waits);
   // After an error the iterator is where it was. Errors: FAILED_PRECONDITION if there is no
   // dataset; those of Iterator::Transfer().
   absl::Status Restore(StepContext& step, const IteratorState& state);
+
+  // How far the iterator is behind the beginning of its dataset, or the position that was restored.
+  struct Progress {
+    int64_t taken = 0;  // calls of Next() that had no error
+    // False if a call had an error, which may have lost elements, or if DropFirst() is not done yet.
+    bool is_whole = true;
+  };
+  Progress progress() const;
+  // Has the next call of Next() leave out this many elements before its own. They do not count.
+  void DropFirst(int64_t count);
 
   std::string DebugString() const override { return "iterator"; }
 
@@ -44,12 +56,14 @@ class IteratorResource : public Resource {
   struct Walk {
     DatasetPtr dataset;
     std::unique_ptr<Iterator> iterator;
+    int64_t taken = 0, to_drop = 0;
+    bool had_error = false;
   };
   absl::Status CheckStarted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status StartLocked(DatasetPtr dataset, Walk* old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const ElementSpec spec_;
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   Walk walk_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -111,7 +111,7 @@ class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
       if (archive.restoring()) {
         AddCall()->task = std::make_shared<ClaimableTask>([] {});
       } else {
-        RETURN_IF_ERROR(calls_[i]->task->Finish(StepContext()));
+        RETURN_IF_ERROR(calls_[i]->task->Finish(archive.waits()));
       }
       Call& call = *calls_[i];
       Element results = ResultsOf(call);

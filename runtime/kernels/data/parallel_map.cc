@@ -52,7 +52,7 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
       if (archive.restoring()) {
         call.task = std::make_shared<ClaimableTask>([] {});
       } else {
-        RETURN_IF_ERROR(call.task->Finish(StepContext()));
+        RETURN_IF_ERROR(call.task->Finish(archive.waits()));
       }
       RETURN_IF_ERROR(archive.Outcome(&call.outcome, &call.results));
     }

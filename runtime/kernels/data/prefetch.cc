@@ -131,8 +131,10 @@ absl::Status Buffer::Transfer(IteratorArchive& archive) {
   absl::MutexLock lock(&mu_);
   // A producer that makes one element after another lets go after the one at hand.
   const bool was_stopped = std::exchange(stopped_, true);
-  mu_.Await(absl::Condition(this, &Buffer::IsIdle));
+  const absl::Status idle = AwaitInStep(
+      archive.waits(), mu_, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return IsIdle(); });
   stopped_ = was_stopped;
+  RETURN_IF_ERROR(idle);
   RETURN_IF_ERROR(archive.Position("input", input_.get()));
   RETURN_IF_ERROR(archive.Flag("ended", &ended_));
   int64_t size = static_cast<int64_t>(items_.size());

@@ -12,14 +12,13 @@
 #include "runtime/base/cancellation.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_saver.h"
+#include "runtime/training/job/saved_position.h"
 #include "runtime/training/pipeline/batch_source.h"
 
 namespace tessera {
 
 // A wait for a batch that is cancelled may lose elements that the pipeline has read already, so
-// that its position is of no use then. A checkpoint holds the position of an earlier one in its
-// place, and how often Next() was called since. A run that goes on from there takes as many batches
-// again, and drops them:
+// that its position is of no use then, and a checkpoint holds an earlier one: see SavedPosition.
 //
 //   ASSIGN_OR_RETURN(std::string note, position.Restore(reader));
 //   while (position.must_drop()) RETURN_IF_ERROR(position.Next(nullptr, &batch).status());
@@ -28,7 +27,7 @@ namespace tessera {
 class DataPosition {
  public:
   // `source` must outlive the object. Checkpoints have the position under `key`.
-  DataPosition(BatchSource* source, std::string key) : source_(source), key_(std::move(key)) {}
+  DataPosition(BatchSource* source, std::string key) : source_(source), saved_(std::move(key)) {}
 
   // Takes the next batch: BatchSource::Next().
   absl::StatusOr<bool> Next(CancellationManager* cancellation, std::vector<Tensor>* batch);
@@ -45,16 +44,9 @@ class DataPosition {
   absl::StatusOr<std::string> Restore(const CheckpointReader& reader);
 
  private:
-  std::string TakenKey() const { return key_ + "_taken"; }
-
   BatchSource* const source_;
-  const std::string key_;
-  // The position from which calls of Next() are counted: the beginning of the data, or else that in
-  // the latest checkpoint, which lies behind_latest_ calls before the place that it stands for.
-  std::optional<Tensor> beginning_;
-  bool is_in_latest_ = false;
-  int64_t behind_latest_ = 0;
-  int64_t taken_ = 0;    // calls since
+  SavedPosition saved_;
+  int64_t taken_ = 0;    // calls since the saved position
   int64_t to_drop_ = 0;  // calls before the place that was restored
   bool is_interrupted_ = false;
 };

@@ -19,7 +19,8 @@ namespace tessera {
 //   seconds since the start of the process;
 // * skip: loss_scale, with which gradients were no finite numbers, so that nothing changed;
 // * eval: a number for each metric;
-// * checkpoint, profile: path;
+// * checkpoint: path, and data_begin_anew, as of resume, in the first from which they do;
+// * profile: path;
 // * export: path, or reason: why nothing was exported;
 // * stop: reason, why the run ends before its last step;
 // * end: seconds.

@@ -52,6 +52,7 @@ absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& positi
   std::optional<std::string> prefix;
   if (latest) prefix = latest->prefix;
   if (data_) RETURN_IF_ERROR(data_->Save(position.is_data_interrupted, prefix, &values));
+  if (iterators_) snapshot.data_note = iterators_->Save(prefix, &values);
   if (evaluation_ != nullptr) {
     RETURN_IF_ERROR(evaluation_->Save(/*is_interrupted=*/false, prefix, &values));
   }
@@ -95,6 +96,8 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
   Restored restored{.prefix = checkpoint.prefix};
   ASSIGN_OR_RETURN(restored.position.step, ReadNumber(*reader, kStep, checkpoint.step));
   ASSIGN_OR_RETURN(restored.position.epoch, ReadNumber(*reader, kEpoch, 0));
+  ASSIGN_OR_RETURN(restored.data_note, RestoreData(*reader));
+  // Behind the data, since what makes a dataset may draw random numbers.
   if (reader->Contains(kRandomNames)) {
     RandomStates random;
     ASSIGN_OR_RETURN(random.names, reader->Read(kRandomNames));
@@ -104,12 +107,13 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
   for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
   // Evaluations of other data begin at the start of these.
   if (evaluation_ != nullptr) RETURN_IF_ERROR(evaluation_->Restore(*reader).status());
-  if (data_) {
-    ASSIGN_OR_RETURN(restored.data_note, data_->Restore(*reader));
-  } else {
-    restored.data_note = "the graph reads its own data, whose place no checkpoint holds";
-  }
   return restored;
+}
+
+absl::StatusOr<std::string> RunState::RestoreData(const CheckpointReader& reader) {
+  if (data_) return data_->Restore(reader);
+  if (!iterators_->empty()) return iterators_->Restore(reader);
+  return "the graph reads its own data, whose place no checkpoint holds";
 }
 
 }  // namespace tessera

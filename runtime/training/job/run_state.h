@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/checkpoint_saver.h"
 #include "runtime/training/job/data_position.h"
 #include "runtime/training/job/hook.h"
+#include "runtime/training/job/iterator_positions.h"
 #include "runtime/training/pipeline/batch_source.h"
 #include "runtime/training/program/training_program.h"
 
@@ -21,7 +22,10 @@ namespace tessera {
 //   _tessera/step      int64: the steps that were made
 //   _tessera/epoch     int64: the epochs of the data that are over
 //   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
-//   _tessera/data_taken
+//   _tessera/iterators/NAME/position
+//                      string: the same of an iterator of such a graph, behind the fingerprint of
+//                      its pipeline
+//   _tessera/data_taken, _tessera/iterators/NAME/position_taken
 //                      int64: the calls of Next() behind that position; 0 if it is missing
 //   _tessera/eval_data, _tessera/eval_data_taken
 //                      the same of the data of evaluations, if each goes on where the last ended
@@ -37,11 +41,24 @@ class RunState {
   RunState(const TrainingProgram* program, BatchSource* source, DataPosition* evaluation,
            const std::vector<std::unique_ptr<Hook>>* hooks, CheckpointSaver saver)
       : program_(program), evaluation_(evaluation), hooks_(hooks), saver_(std::move(saver)) {
-    if (source != nullptr) data_.emplace(source, "_tessera/data");
+    if (source == nullptr) {
+      iterators_.emplace(program);
+    } else {
+      data_.emplace(source, "_tessera/data");
+    }
   }
 
   // Requires a source.
   DataPosition& data() { return *data_; }
+
+  // Tells that variables and data are where the run begins.
+  void Begin() {
+    if (iterators_) iterators_->Begin();
+  }
+  // Tells that a step, or an evaluation, has ended well.
+  void NoteStep() {
+    if (iterators_) iterators_->NoteStep();
+  }
 
   struct Position {
     int64_t step = 0;
@@ -61,6 +78,8 @@ class RunState {
   struct Snapshot {
     int64_t step = 0;
     std::vector<SavedTensor> values;
+    // Why a run that goes on from here begins its data anew; empty if it does not.
+    std::string data_note;
   };
   absl::StatusOr<Snapshot> TakeSnapshot(const Position& position);
   // Writes the snapshot and returns the prefix of the checkpoint. May run on another thread while
@@ -74,10 +93,14 @@ class RunState {
 
  private:
   absl::StatusOr<Restored> RestoreFrom(const CheckpointSaver::Checkpoint& checkpoint);
+  // Returns why the data begin anew; empty if they go on.
+  absl::StatusOr<std::string> RestoreData(const CheckpointReader& reader);
 
   const TrainingProgram* const program_;
   DataPosition* const evaluation_;
-  std::optional<DataPosition> data_;  // none: the graph reads its own data
+  // One of them: of the job's data, or of those that the graph reads by itself.
+  std::optional<DataPosition> data_;
+  std::optional<IteratorPositions> iterators_;
   const std::vector<std::unique_ptr<Hook>>* const hooks_;
   CheckpointSaver saver_;
 };

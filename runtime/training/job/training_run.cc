@@ -124,6 +124,7 @@ class TrainingRun {
     state_ = std::make_unique<RunState>(prepared_.program.get(), prepared_.source.get(), evaluation,
                                         &hooks_, *std::move(saver));
     ASSIGN_OR_RETURN(const std::optional<RunState::Restored> restored, state_->Restore());
+    state_->Begin();
     if (!restored) return absl::OkStatus();
     position_ = restored->position;
     control_->step = position_.step;
@@ -221,6 +222,7 @@ class TrainingRun {
     absl::StatusOr<RunState::Snapshot> taken = state_->TakeSnapshot(position_);
     if (is_uploaded_ && data_watchdog_.Disarm()) return TimeoutError("no batch came");
     ASSIGN_OR_RETURN(RunState::Snapshot snapshot, std::move(taken));
+    if (data_note_.empty()) untold_data_note_ = data_note_ = snapshot.data_note;
     if (!job_.hooks().checkpoint().async()) return LogSave({step, state_->Write(snapshot)});
     // Shared, since a std::function is copied with what it holds.
     auto shared = std::make_shared<const RunState::Snapshot>(std::move(snapshot));
@@ -235,8 +237,11 @@ class TrainingRun {
 
   absl::Status LogSave(const BackgroundSave::Result& save) {
     RETURN_IF_ERROR(save.prefix.status());
-    return log_->Write(
-        {.event = "checkpoint", .step = save.step, .texts = {{"path", *save.prefix}}});
+    RunRecord record{.event = "checkpoint", .step = save.step, .texts = {{"path", *save.prefix}}};
+    if (!untold_data_note_.empty()) {
+      record.texts.emplace_back("data_begin_anew", std::exchange(untold_data_note_, ""));
+    }
+    return log_->Write(record);
   }
 
   bool IsOver() const {
@@ -299,6 +304,7 @@ class TrainingRun {
     if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
     if (pipelines_ && !loss.ok()) return EndOfOwnData(loss.status(), step);
     if (!loss.ok()) return StepError(loss.status(), step);
+    state_->NoteStep();
     position_.step = step;
     const StepResult result{.step = step, .loss = *loss, .rows = RowsOf(batch), .batch = &batch};
     control_->step.store(step, std::memory_order_relaxed);
@@ -364,6 +370,7 @@ class TrainingRun {
     if (absl::IsCancelled(evaluation.status()) && control_->is_stopping) return absl::OkStatus();
     RETURN_IF_ERROR(evaluation.status());
     evaluation_ = *std::move(evaluation);
+    state_->NoteStep();
     RETURN_IF_ERROR(
         log_->Write({.event = "eval",
                      .step = position_.step,
@@ -394,6 +401,8 @@ class TrainingRun {
   std::vector<std::unique_ptr<Hook>> hooks_;
   std::unique_ptr<RunState> state_;
   RunState::Position position_;
+  // The first reason why the data begin anew behind a checkpoint, also until the log has it.
+  std::string data_note_, untold_data_note_;
   Evaluation evaluation_{.step = -1};            // the last one
   BackgroundSave save_;                          // its thread uses state_
   std::unique_ptr<QueueThreads> queue_threads_;  // null: the graph has no queue runners

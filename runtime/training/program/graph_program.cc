@@ -12,6 +12,7 @@
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model_graph.h"
 #include "runtime/training/program/fixed_values.h"
+#include "runtime/training/program/program_iterators.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/training_variables.h"
 #include "tensorflow/core/framework/variable.pb.h"
@@ -260,6 +261,7 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   all.fetches.insert(all.fetches.end(), evaluation.fetches.begin(), evaluation.fetches.end());
   RETURN_IF_ERROR(AddVariables(trained, all, program));
   RETURN_IF_ERROR(InitQueueVariables(graph, all, program));
+  RETURN_IF_ERROR(AddStateIterators(step, trained.graph.get(), program));
   ASSIGN_OR_RETURN(program->session, Session::Create(options.session, std::move(trained.graph)));
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "runtime/session/saved_model.h"
 #include "runtime/training/program/fixed_values.h"
 #include "runtime/training/program/precision.h"
+#include "runtime/training/program/program_iterators.h"
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/random_seeds.h"
@@ -349,6 +350,7 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   program.other_keys = variables.OtherKeys();
   std::sort(program.variables.begin(), program.variables.end(),
             [](const auto& a, const auto& b) { return a.key < b.key; });
+  RETURN_IF_ERROR(AddStateIterators(used.train->Run(), graph.get(), &program));
   model->graph = graph;
   ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(std::move(model), options.session));
   program.session = std::move(bundle.session);

@@ -48,6 +48,16 @@ struct StateVariable {
   std::string whole_key, slice;
 };
 
+// An iterator from which a step takes the graph's own data.
+struct StateIterator {
+  std::string name;      // its node in the graph
+  std::string handle;    // the tensor to fetch
+  std::string position;  // the placeholder to feed with a position, in a run of the target
+  std::string restore;   // ... which sets the iterator to it
+  // Differs between pipelines in which a position is another place.
+  std::string fingerprint;
+};
+
 // An input of the graph that a field of a batch feeds.
 struct BatchInput {
   std::string field;
@@ -102,6 +112,8 @@ struct TrainingProgram {
 
   // All that a checkpoint keeps, in order of the keys.
   std::vector<StateVariable> variables;
+  // The iterators of a step that takes all of its own data from iterators.
+  std::vector<StateIterator> iterators;
   // The serialised TrackableObjectGraph of object-based checkpoints; empty: keys are names.
   std::string object_graph;
   // Keys by which checkpoints of other programs may have the variables, as the signature `restore`
