@@ -455,8 +455,8 @@ def test_wrong_specs_are_refused_with_the_remedy(tmp_path):
 def test_all_that_is_wrong_with_what_is_added_is_told_at_once(tmp_path):
     Model(False).write(tmp_path / "forward.meta")
     job = write_job(tmp_path, added_to("forward.meta", "optimizer: {type: adams}"))
-    process = train(job, "--dry-run", graph__loss__type="hubert", graph__schedule="{type: cosin}",
-                    graph__clip="{norm: -1}")
+    process = train(job, "--dry-run", steps=1, graph__loss__type="hubert",
+                    graph__schedule="{type: cosin}", graph__clip="{norm: -1}")
     assert process.returncode == 3
     lines = process.stdout.splitlines()
     assert lines[-1] == "4 errors, 0 warnings"
@@ -468,7 +468,7 @@ def test_all_that_is_wrong_with_what_is_added_is_told_at_once(tmp_path):
 def test_an_init_op_that_changes_nothing_is_refused(tmp_path):
     Model(False).write(tmp_path / "forward.meta")
     job = write_job(tmp_path, added_to("forward.meta", "optimizer: {type: sgd, learning_rate: 1}"))
-    process = train(job, graph__init_op="kernel/initial_value")
+    process = train(job, graph__init_op="kernel/initial_value", steps=1)
     assert process.returncode == 3
     assert "'kernel/initial_value' (op Const), which initialises nothing" in process.stderr
     assert train(job, graph__init_op="init", steps=1).returncode == 0
