@@ -244,6 +244,16 @@ TEST(ScalarArgumentsTest, ColorsOfWrittenImagesAreVectors) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(ScalarArgumentsTest, BroadcastsOfAnotherShapeThanDeclaredAreInternalErrors) {
+  const Case argument = {"CollectiveBcastSend.input",
+                         Tensor::Vector<float>({1, 2, 3}),
+                         {"",
+                          "y = CollectiveBcastSend(x) {T: float, group_size: 1, group_key: 1, "
+                          "instance_key: 1, shape: <3>}"}};
+  EXPECT_TRUE(RunWith(argument, argument.value).ok()) << RunWith(argument, argument.value);
+  EXPECT_EQ(RunWith(argument, Tensor::Vector<float>({1, 2})).code(), absl::StatusCode::kInternal);
+}
+
 TEST(ScalarArgumentsTest, BuffersOfCsvFilesHoldSomething) {
   const Case argument = {"CSVDataset.buffer_size", Long(1), {"", R"(
     files = Const() {dtype: string, value: string(["none"])}

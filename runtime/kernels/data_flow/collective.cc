@@ -52,8 +52,9 @@ class CollectiveKernel final : public OpKernel {
     }
     const Shape& shape = ctx.input(0).shape();
     if (kShapes == Shapes::kDeclared && !shape_.IsCompatibleWith(shape)) {
-      return absl::InvalidArgumentError(absl::StrCat("the input has shape ", shape.ToString(),
-                                                     ", declared is ", shape_.ToString()));
+      // INTERNAL as in TensorFlow.
+      return absl::InternalError(absl::StrCat("the input has shape ", shape.ToString(),
+                                              ", declared is ", shape_.ToString()));
     }
     if (kShapes == Shapes::kRows && shape.rank() == 0) {
       return absl::InvalidArgumentError("the input must have at least one dimension");
