@@ -43,7 +43,8 @@ class IteratorResource : public Resource {
   // How far the iterator is behind the beginning of its dataset, or the position that was restored.
   struct Progress {
     int64_t taken = 0;  // calls of Next() that had no error
-    // False if a call had an error, which may have lost elements, or if DropFirst() is not done yet.
+    // False if a call had an error, which may have lost elements, or if DropFirst() is not done
+    // yet.
     bool is_whole = true;
   };
   Progress progress() const;

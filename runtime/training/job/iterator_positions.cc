@@ -59,9 +59,8 @@ absl::Status IteratorPositions::Find(Entry* entry) {
   Session& session = *program_->session;
   std::vector<Tensor> handle;
   RETURN_IF_ERROR(session.Run({}, {entry->iterator->handle}, {}, &handle));
-  ASSIGN_OR_RETURN(entry->resource,
-                   LookupResource<IteratorResource>(session.resources(),
-                                                    handle[0].scalar<ResourceHandle>()));
+  ASSIGN_OR_RETURN(entry->resource, LookupResource<IteratorResource>(
+                                        session.resources(), handle[0].scalar<ResourceHandle>()));
   return absl::OkStatus();
 }
 

@@ -136,10 +136,9 @@ class ForwardTraining {
     RETURN_IF_ERROR(AddGradientNodes(loss));
     RETURN_IF_ERROR(FindGlobalStep());
     const Expr step = ReadVariable(build_, global_step_);
-    ASSIGN_OR_RETURN(
-        const Expr rate,
-        AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(), UpdatesOf(options_),
-                        build_, CastTo(step, DType::kInt64)));
+    ASSIGN_OR_RETURN(const Expr rate,
+                     AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(),
+                                     UpdatesOf(options_), build_, CastTo(step, DType::kInt64)));
     const Expr named_rate = Call("Identity", {rate});
     RETURN_IF_ERROR(AddUpdates(named_rate, loss, program));
     for (const std::string& name : NamesInCollection(meta_graph_, "update_ops")) {

@@ -197,9 +197,8 @@ absl::StatusOr<std::vector<std::string>> FindInitOp(const GraphSpec& spec, const
   ASSIGN_OR_RETURN(const Node* const init, FindNode(graph, spec.init_op(), "graph.init_op"));
   ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(graph, {.targets = {init->name()}}));
   const std::vector<Node*> reached = pruned.graph->nodes();
-  if (std::any_of(reached.begin(), reached.end(), [&](const Node* node) {
-        return HasSideEffect(*node, graph.library().get());
-      })) {
+  if (std::any_of(reached.begin(), reached.end(),
+                  [&](const Node* node) { return HasSideEffect(*node, graph.library().get()); })) {
     return std::vector<std::string>{init->name()};
   }
   return absl::InvalidArgumentError(

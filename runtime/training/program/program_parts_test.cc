@@ -89,8 +89,7 @@ TEST(LossErrorTest, NamesTheNearestTypeAndWhatIsMissing) {
   };
   EXPECT_EQ(with("huber", "x", "y"), "");
   EXPECT_EQ(with("graph", "x", ""), "");
-  EXPECT_THAT(with("mean_square_error", "x", "y"),
-              HasSubstr("did you mean 'mean_squared_error'?"));
+  EXPECT_THAT(with("mean_square_error", "x", "y"), HasSubstr("did you mean 'mean_squared_error'?"));
   EXPECT_THAT(with("huber", "x", ""), HasSubstr("graph.loss.label"));
   EXPECT_THAT(with("graph", "x", "y"), HasSubstr("remove graph.loss.label"));
   EXPECT_THAT(with("huber", "", "y"), HasSubstr("graph.loss.output names no tensor"));
