@@ -193,7 +193,9 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   const ConvolutionShape& s = p.shape;
   if (p.dtype != DType::kFloat) return Algorithm::kLoops;
   const bool is_strict = context.numerics == Numerics::kStrict;
-  if (DepthwiseSupports(s) && DepthwisePays(s, context.speeds)) return Algorithm::kDepthwise;
+  if (DepthwiseSupports(s) && (is_strict || DepthwisePays(s, context.speeds))) {
+    return Algorithm::kDepthwise;
+  }
   // On AVX2 oneDNN's products are faster, by more than its calls cost.
   if (context.speeds.has_avx512 && IsFewPoints(s) && !is_strict) return Algorithm::kGemv;
   if (!p.has_constant_filter) return Algorithm::kOneDnn;

@@ -278,17 +278,20 @@ TEST(ProductPlannerTest, DepthwiseConvolutionsHaveLoopsOfTheirOwn) {
 }
 
 TEST(ProductPlannerTest, WithAvx2SomeDepthwiseConvolutionsUseOneDnn) {
-  const auto plan = [](const char* machine, int64_t size, int64_t channels, int64_t stride) {
+  const auto plan = [](const char* machine, int64_t size, int64_t channels, int64_t stride,
+                       Numerics numerics = Numerics::kFast) {
     ConvolutionShape s = Square(8, size, 3, channels, channels);
     s.groups = channels;
     s.strides = {stride, stride};
-    return Planner(machine).Convolution(s);
+    return Planner(machine, 1, numerics).Convolution(s);
   };
   EXPECT_EQ(plan("avx2", 14, 512, 1), Algorithm::kOneDnn) << "points share sets of the cache";
   EXPECT_EQ(plan("avx2", 14, 528, 1), Algorithm::kDepthwise);
   EXPECT_EQ(plan("avx2", 14, 532, 1), Algorithm::kOneDnn) << "the last vector is partial";
   EXPECT_EQ(plan("avx2", 56, 144, 1), Algorithm::kDepthwise);
   EXPECT_EQ(plan("avx2", 56, 144, 2), Algorithm::kOneDnn) << "the image exceeds the cache";
+  EXPECT_EQ(plan("avx2", 56, 144, 2, Numerics::kStrict), Algorithm::kDepthwise)
+      << "oneDNN's sums depend on the number of threads";
   EXPECT_EQ(plan("avx2", 14, 192, 2), Algorithm::kDepthwise);
   EXPECT_EQ(plan("zen4", 14, 512, 2), Algorithm::kDepthwise);
 }
