@@ -108,7 +108,8 @@ struct OneDnnConvolution {
 
 // Splits the convolution for `threads` threads, as NumPoolThreads() counts them.
 absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
-                                                 const PostOps& post_ops, int threads) {
+                                                 const PostOps& post_ops, int threads,
+                                                 Numerics numerics) {
   const MachineSpeeds& speeds = SpeedsForCpu();
   const double nanoseconds =
       FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
@@ -121,6 +122,9 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
     const int64_t bytes = OutputSize(shape) * static_cast<int64_t>(sizeof(float));
     count = std::max(count, std::min(bytes / (speeds.cache_bytes / 4), kMaxChunks));
   }
+  // Without AVX-512 oneDNN may add up another order of terms in a part of an image than in the
+  // whole image.
+  if (numerics == Numerics::kStrict && !speeds.has_avx512) count = std::min(count, shape.batch);
   OneDnnConvolution result{.activate = split.activate, .alpha = post_ops.alpha};
   for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
     ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, split.product));
@@ -160,7 +164,7 @@ absl::Status ConvolveOneDnn(KernelContext& ctx, const OneDnnConvolution& convolu
 absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
                             const PostOps& post_ops, const Operands& o) {
   ASSIGN_OR_RETURN(const OneDnnConvolution convolution,
-                   SplitForOneDnn(shape, post_ops, NumPoolThreads(ctx)));
+                   SplitForOneDnn(shape, post_ops, NumPoolThreads(ctx), Numerics::kFast));
   return ConvolveOneDnn(ctx, convolution, o);
 }
 
@@ -202,7 +206,7 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
                                     .has_constant_filter = has_constant_filter},
                                    {SpeedsForCpu(), std::max(threads, 1), numerics});
   if (plan.algorithm == ProductAlgorithm::kOneDnn) {
-    ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, threads));
+    ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, threads, numerics));
   } else {
     plan.points = AsPoints(shape);
   }
