@@ -74,6 +74,10 @@ TEST(SummaryTest, ImagesOfDoubleAreScaledInDouble) {
   const Tensor image = Tensor::Of<double>({1, 1, 2, 1}, {25, 0});
   EXPECT_EQ(Pixels(Parse(RunOp("ImageSummary", {Text("t"), image})).value(0).image()),
             (std::vector<uint8_t>{254, 0}));
+  // 127 / x * x rounds to 127 in double, although the quotient is a little too small.
+  const Tensor negative = Tensor::Of<double>({1, 1, 2, 1}, {49, -1});
+  EXPECT_LT(std::fma(127.0 / 49, 49, -127.0), 0);
+  EXPECT_EQ(Pixels(Parse(RunOp("ImageSummary", {Text("t"), negative})).value(0).image())[0], 255);
 }
 
 TEST(SummaryTest, TagsOfImagesAreNumbered) {
