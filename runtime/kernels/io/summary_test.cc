@@ -69,15 +69,16 @@ TEST(SummaryTest, ImagesAreScaledToBytes) {
   EXPECT_EQ(pixels(image({nan, nan})), (std::vector<uint8_t>{255, 255}));
 }
 
-// 255 / 25 * 25 is less than 255 in double, as TensorFlow computes it, and 255 in float.
-TEST(SummaryTest, ImagesOfDoubleAreScaledInDouble) {
-  const Tensor image = Tensor::Of<double>({1, 1, 2, 1}, {25, 0});
-  EXPECT_EQ(Pixels(Parse(RunOp("ImageSummary", {Text("t"), image})).value(0).image()),
-            (std::vector<uint8_t>{254, 0}));
-  // 127 / x * x rounds to 127 in double, although the quotient is a little too small.
-  const Tensor negative = Tensor::Of<double>({1, 1, 2, 1}, {49, -1});
-  EXPECT_LT(std::fma(127.0 / 49, 49, -127.0), 0);
-  EXPECT_EQ(Pixels(Parse(RunOp("ImageSummary", {Text("t"), negative})).value(0).image())[0], 255);
+// TensorFlow rounds the scale of doubles to float, and computes in double with it.
+TEST(SummaryTest, TheScaleOfImagesOfDoubleIsAFloat) {
+  const auto first_pixel = [](double first, double second) {
+    const Tensor image = Tensor::Of<double>({1, 1, 2, 1}, {first, second});
+    return Pixels(Parse(RunOp("ImageSummary", {Text("t"), image})).value(0).image())[0];
+  };
+  EXPECT_EQ(first_pixel(49, 0), 254) << "255 / 49 * 49 is 255 in double";
+  EXPECT_EQ(first_pixel(13, 0), 255);
+  EXPECT_EQ(first_pixel(49, -1), 254);
+  EXPECT_EQ(first_pixel(11, -3), 255);
 }
 
 TEST(SummaryTest, TagsOfImagesAreNumbered) {
