@@ -69,7 +69,7 @@ TEST(SummaryTest, ImagesAreScaledToBytes) {
   EXPECT_EQ(pixels(image({nan, nan})), (std::vector<uint8_t>{255, 255}));
 }
 
-// TensorFlow rounds the scale of doubles to float, and computes in double with it.
+// TensorFlow divides floats for the scale of doubles, and computes in double with it.
 TEST(SummaryTest, TheScaleOfImagesOfDoubleIsAFloat) {
   const auto first_pixel = [](double first, double second) {
     const Tensor image = Tensor::Of<double>({1, 1, 2, 1}, {first, second});
@@ -79,6 +79,7 @@ TEST(SummaryTest, TheScaleOfImagesOfDoubleIsAFloat) {
   EXPECT_EQ(first_pixel(13, 0), 255);
   EXPECT_EQ(first_pixel(49, -1), 254);
   EXPECT_EQ(first_pixel(11, -3), 255);
+  EXPECT_EQ(first_pixel(145.37140923419403, 0), 254) << "the divisor is rounded, too";
 }
 
 TEST(SummaryTest, TagsOfImagesAreNumbered) {

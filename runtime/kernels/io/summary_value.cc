@@ -47,9 +47,9 @@ void ScalePixels(absl::Span<const T> image, size_t channels, absl::Span<const ui
   const T kDark = static_cast<T>(1e-6);
   const bool has_negative = least < T(0);
   const T magnitude = has_negative ? std::max(-least, largest) : largest;
-  const T range = static_cast<T>(has_negative ? 127.0f : 255.0f);
-  // Rounded to float for doubles, too.
-  const T scale = magnitude < kDark ? T(0) : static_cast<T>(static_cast<float>(range / magnitude));
+  // A quotient of floats for doubles, too.
+  const float range = has_negative ? 127.0f : 255.0f;
+  const T scale = magnitude < kDark ? T(0) : static_cast<T>(range / static_cast<float>(magnitude));
   const T offset = static_cast<T>(has_negative ? 128.0f : 0.0f);
   for (size_t i = 0; i < image.size(); i += channels) {
     const absl::Span<const T> pixel = image.subspan(i, channels);

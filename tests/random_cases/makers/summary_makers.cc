@@ -22,9 +22,9 @@ DType DrawWrittenType(Random& random) {
   return type == DType::kBfloat16 ? DType::kFloat : type;
 }
 
-// Images of double are left out: TensorFlow rounds the scale of some of them to float.
 DType DrawPixelType(Random& random) {
-  static const std::vector<DType> types = {DType::kUint8, DType::kFloat, DType::kHalf};
+  static const std::vector<DType> types = {DType::kUint8, DType::kFloat, DType::kHalf,
+                                           DType::kDouble};
   return random.Pick(types);
 }
 
