@@ -1,11 +1,6 @@
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
 
-// The namespace for the instruction set that this file is compiled for.
-#ifdef __AVX512F__
-#define TESSERA_VECTOR_ABI avx512
-#else
-#define TESSERA_VECTOR_ABI avx2
-#endif
+#include "runtime/kernels/primitives/cpu/vector_abi.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 #ifdef __AVX512F__
 #include "runtime/kernels/primitives/cpu/avx512_exponential.h"

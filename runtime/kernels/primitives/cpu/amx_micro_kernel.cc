@@ -14,7 +14,7 @@
 namespace tessera::gemm {
 namespace {
 
-using namespace TESSERA_FMA_ABI;
+using namespace TESSERA_VECTOR_ABI;
 
 // The number of rows in a block.
 constexpr int64_t kRows = 32;
@@ -159,7 +159,7 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
 bool SplitRows(const float* from, int64_t step, int64_t count, int64_t depth, int64_t plane,
                uint16_t* to) {
   __m512i largest = _mm512_setzero_si512();
-  const FirstLanes first(depth), second(depth - 16);
+  const ColumnLanes first(depth), second(depth - 16);
   // Selects the upper half of each element of two vectors, one vector after the other.
   const __m512i upper =
       _mm512_add_epi16(_mm512_slli_epi16(_mm512_load_si512(kCounting), 1), _mm512_set1_epi16(1));
@@ -196,9 +196,9 @@ class Kernel final : public MicroKernel {
             for (int64_t pair = 0; pair < 16; ++pair) {
               const int64_t i = term + 2 * pair;
               __m512 even =
-                  Load(from + i * w.row_stride, w.column_stride, i < w.depth ? columns : 0);
-              __m512 odd = Load(from + (i + 1) * w.row_stride, w.column_stride,
-                                i + 1 < w.depth ? columns : 0);
+                  LoadStepped(from + i * w.row_stride, w.column_stride, i < w.depth ? columns : 0);
+              __m512 odd = LoadStepped(from + (i + 1) * w.row_stride, w.column_stride,
+                                       i + 1 < w.depth ? columns : 0);
               largest =
                   _mm512_max_epu32(largest, _mm512_max_epu32(Magnitude(even), Magnitude(odd)));
               for (int64_t part = 0; part < kParts; ++part) {

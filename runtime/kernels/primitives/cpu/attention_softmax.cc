@@ -1,11 +1,5 @@
 #include "runtime/kernels/primitives/cpu/attention_softmax.h"
 
-// The namespace for the instruction set that this file is compiled for.
-#ifdef __AVX512F__
-#define TESSERA_VECTOR_ABI avx512
-#else
-#define TESSERA_VECTOR_ABI avx2
-#endif
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 #ifdef __AVX512F__

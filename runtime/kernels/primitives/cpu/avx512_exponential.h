@@ -1,5 +1,5 @@
 // Exponentials on AVX-512, which scales by a power of two in one instruction. Only files compiled
-// for AVX-512 may include this; see fma_vector.h.
+// for AVX-512 may include this; see simd_vectors.h.
 #pragma once
 
 #include <immintrin.h>

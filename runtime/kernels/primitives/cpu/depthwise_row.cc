@@ -4,11 +4,7 @@
 
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
-#ifdef __AVX512F__
-namespace tessera::avx512 {
-#else
-namespace tessera::avx2 {
-#endif
+namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
 
 static_assert(kDepthwiseStep % kLanes == 0);
@@ -138,4 +134,4 @@ void ComputeDepthwiseRow(const DepthwiseRow& d) {
   }
 }
 
-}  // namespace tessera::avx512 or ::avx2
+}  // namespace tessera::TESSERA_VECTOR_ABI

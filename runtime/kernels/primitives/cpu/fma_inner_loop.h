@@ -1,14 +1,14 @@
-// The inner loop of GEMMs: accumulates products with a float panel in registers. See fma_vector.h
+// The inner loop of GEMMs: accumulates products with a float panel in registers. See simd_vectors.h
 // for the files that may include it.
 #pragma once
 
 #include <span>
 
-#include "runtime/kernels/primitives/cpu/fma_vector.h"
 #include "runtime/kernels/primitives/cpu/prefetch.h"
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
 #include "runtime/kernels/primitives/cpu/vector_epilogue.h"
 
-namespace tessera::gemm::TESSERA_FMA_ABI {
+namespace tessera::gemm::TESSERA_VECTOR_ABI {
 
 // The number of rows whose sums of kStripVectors vectors are held in registers. With the weights
 // and one broadcast value, 31 of the 32 registers of AVX-512 are in use, and 15 of AVX2's 16.
@@ -44,7 +44,7 @@ class PanelSlice {
   explicit PanelSlice(const float* weights) : weights_(weights) {}
 
   // Returns the vector of weights at `offset` floats.
-  Floats Load(int64_t offset) const { return LoadFloats(weights_ + offset); }
+  Vector Load(int64_t offset) const { return tessera::Load(weights_ + offset); }
   // Moves all further loads by this many floats.
   void Advance(int64_t floats) { weights_ += floats; }
 
@@ -55,13 +55,13 @@ class PanelSlice {
 // The assembly of both functions is volatile, so that the compiler keeps its order and its
 // registers. The compiler would otherwise load all values of a term at once, which leaves no
 // registers for the sums.
-static inline Floats Broadcast(const float* from) {
-  Floats x;
+static inline Vector BroadcastFrom(const float* from) {
+  Vector x;
   asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
   return x;
 }
 
-static inline void MultiplyAdd(Floats x, Floats y, Floats& sum) {
+static inline void MultiplyAdd(Vector x, Vector y, Vector& sum) {
   asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 
@@ -143,7 +143,7 @@ class Prefetcher {
 // functions.
 template <int kCount, int kVectors, typename WeightSlice>
 static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefetcher* prefetch,
-                                   Floats (&sums)[kCount][kVectors]) {
+                                   Vector (&sums)[kCount][kVectors]) {
   // One pointer addresses three rows through the index register.
   constexpr int kGroups = (kCount + 2) / 3;
   const float* groups[kGroups];
@@ -156,12 +156,12 @@ static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefe
     // Addresses of many rows are computed anew for each term, as parts of the instructions. The
     // compiler would otherwise keep an index register for each term, and there are not enough.
     if constexpr (kGroups > 2) asm("" : "+r"(step));
-    Floats w[kVectors];
+    Vector w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kStripColumns + kLanes * v);
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
-      const Floats x = Broadcast(groups[i / 3] + i % 3 * step + term);
+      const Vector x = BroadcastFrom(groups[i / 3] + i % 3 * step + term);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
     }
@@ -203,11 +203,11 @@ static inline void PrefetchRows(const Destination& to) {
 
 // Stores the sums of kCount rows and kVectors * kLanes columns.
 template <int kCount, int kVectors>
-static inline void StoreRows(const Destination& to, const Floats (&sums)[kCount][kVectors]) {
+static inline void StoreRows(const Destination& to, const Vector (&sums)[kCount][kVectors]) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    const FirstLanes lanes(to.columns - kLanes * v);
-    const Floats bias = BiasOf(to.epilogue, kLanes * v, lanes);
+    const ColumnLanes lanes(to.columns - kLanes * v);
+    const Vector bias = BiasOf(to.epilogue, kLanes * v, lanes);
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
       if (to.row_offsets[i] < 0) continue;
@@ -217,4 +217,4 @@ static inline void StoreRows(const Destination& to, const Floats (&sums)[kCount]
   }
 }
 
-}  // namespace tessera::gemm::TESSERA_FMA_ABI
+}  // namespace tessera::gemm::TESSERA_VECTOR_ABI

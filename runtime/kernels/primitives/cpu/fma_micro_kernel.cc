@@ -7,7 +7,7 @@
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
-namespace tessera::gemm::TESSERA_FMA_ABI {
+namespace tessera::gemm::TESSERA_VECTOR_ABI {
 namespace {
 
 // The number of terms to accumulate in registers before they are added to the sums in memory.
@@ -24,7 +24,7 @@ static_assert(kRows <= kMaxRows);
 template <int kCount, int kVectors>
 void Sum(const Product& p, int64_t first, const float* weights, Prefetcher* prefetch,
          const Destination* to, float* sums) {
-  Floats s[kCount][kVectors];
+  Vector s[kCount][kVectors];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
@@ -32,7 +32,7 @@ void Sum(const Product& p, int64_t first, const float* weights, Prefetcher* pref
       for (int v = 0; v < kVectors; ++v) apply(s[i][v], sums + i * kBlock + kLanes * v);
     }
   };
-  for_each([](Floats& x, float*) { x = Floats{}; });
+  for_each([](Vector& x, float*) { x = Vector{}; });
   // Few rows of a strip take little longer than to fetch the lines that their sums go to.
   if (kStrips > 1 && to != nullptr) PrefetchRows<kCount>(*to);
   const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
@@ -45,9 +45,9 @@ void Sum(const Product& p, int64_t first, const float* weights, Prefetcher* pref
     const float* const matrix = weights + position * p.rows.depth * kBlock;
     for (int64_t from = begin; from < end; from += kDepthBlock) {
       if (in_registers >= kDepthBlock) {
-        for_each([&](Floats& x, float* at) {
-          StoreFloats(in_memory ? LoadFloats(at) + x : x, at);
-          x = Floats{};
+        for_each([&](Vector& x, float* at) {
+          Store(in_memory ? Load(at) + x : x, at);
+          x = Vector{};
         });
         in_registers = 0;
         in_memory = true;
@@ -59,10 +59,10 @@ void Sum(const Product& p, int64_t first, const float* weights, Prefetcher* pref
     }
   }
   if (in_memory) {
-    for_each([](Floats& x, float* at) { x = LoadFloats(at) + x; });
+    for_each([](Vector& x, float* at) { x = Load(at) + x; });
   }
   if (to == nullptr) {
-    for_each([](Floats& x, float* at) { StoreFloats(x, at); });
+    for_each([](Vector& x, float* at) { Store(x, at); });
     return;
   }
   StoreRows<kCount, kVectors>(*to, s);
@@ -97,13 +97,13 @@ void SumPanels(const Product& p, int64_t first, const float* weights, const Dest
   const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
   const int64_t end = std::min(p.end_block * kBlock, p.rows.depth);
   const float* const rows = static_cast<const float*>(p.rows.data) + first * step;
-  Floats sums[kCount][kVectors];
+  Vector sums[kCount][kVectors];
   for (int64_t from = begin; from < end; from += kDepthBlock) {
-    Floats part[kCount][kVectors];
+    Vector part[kCount][kVectors];
 #pragma GCC unroll 2
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) part[i][v] = Floats{};
+      for (int v = 0; v < kVectors; ++v) part[i][v] = Vector{};
     }
     const int64_t until = std::min(from + kDepthBlock, end);
     for (int64_t term = from; term < until; ++term) {
@@ -111,9 +111,9 @@ void SumPanels(const Product& p, int64_t first, const float* weights, const Dest
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const int64_t strip = v / kStripVectors, lane = v % kStripVectors * kLanes;
-        const Floats w = LoadFloats(strips + strip * p.rows.depth * kStripColumns + lane);
+        const Vector w = Load(strips + strip * p.rows.depth * kStripColumns + lane);
 #pragma GCC unroll 2
-        for (int i = 0; i < kCount; ++i) part[i][v] += All(rows[i * step + term]) * w;
+        for (int i = 0; i < kCount; ++i) part[i][v] += Broadcast(rows[i * step + term]) * w;
       }
     }
 #pragma GCC unroll 2
@@ -140,11 +140,11 @@ void Activate(const Epilogue& epilogue, int64_t count, float* values) {
 // rows and columns, where i and j are less than kDistance, and then those of smaller squares. From
 // kLanes / 2 on, this swaps the rows and columns of kLanes x kLanes floats.
 template <int kDistance, int... kLane>
-void Transpose(Floats (&x)[kLanes], std::integer_sequence<int, kLane...> lanes) {
+void Transpose(Vector (&x)[kLanes], std::integer_sequence<int, kLane...> lanes) {
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
     if (i & kDistance) continue;
-    const Floats upper = x[i], lower = x[i + kDistance];
+    const Vector upper = x[i], lower = x[i + kDistance];
     x[i] = __builtin_shufflevector(upper, lower,
                                    (kLane & kDistance ? kLanes + kLane - kDistance : kLane)...);
     x[i + kDistance] = __builtin_shufflevector(
@@ -164,17 +164,18 @@ class Packer {
     const int64_t columns = w_.columns - column;
     if (w_.row_stride != 1 || w_.column_stride == 1 || count < kLanes || columns < kLanes) {
       for (int64_t i = 0; i < count; ++i) {
-        Store(Load(from + i * w_.row_stride, w_.column_stride, columns), to + i * kStripColumns);
+        Put(LoadStepped(from + i * w_.row_stride, w_.column_stride, columns),
+            to + i * kStripColumns);
       }
       return;
     }
     // The weights are stored by columns: the terms of a column lie side by side.
-    Floats x[kLanes];
+    Vector x[kLanes];
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) x[i] = LoadFloats(from + i * w_.column_stride);
+    for (int i = 0; i < kLanes; ++i) x[i] = Load(from + i * w_.column_stride);
     Transpose<kLanes / 2>(x, std::make_integer_sequence<int, kLanes>());
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) Store(x[i], to + i * kStripColumns);
+    for (int i = 0; i < kLanes; ++i) Put(x[i], to + i * kStripColumns);
   }
 
   bool is_finite() const {
@@ -186,10 +187,10 @@ class Packer {
  private:
   static constexpr uint32_t kExponent = 0x7f800000;
 
-  void Store(Floats x, float* to) {
+  void Put(Vector x, float* to) {
     const Words exponent = BitsOf(x) & kExponent;
     largest_ = exponent > largest_ ? exponent : largest_;
-    StoreFloats(x, to);
+    Store(x, to);
   }
 
   const Weights& w_;
@@ -211,7 +212,7 @@ class Kernel final : public MicroKernel {
       for (int64_t position = 0; position < w.positions; ++position) {
         const float* const matrix = w.data + position * w.depth * w.columns;
         for (int64_t term = 0; term < w.depth; term += kLanes) {
-          const int64_t count = std::min(kLanes, w.depth - term);
+          const int64_t count = std::min<int64_t>(kLanes, w.depth - term);
           for (int64_t lane = 0; lane < kBlock; lane += kLanes) {
             packer.Pack(matrix + term * w.row_stride + (column + lane) * w.column_stride,
                         column + lane, count,
@@ -326,4 +327,4 @@ const MicroKernel& FmaMicroKernel() {
   return kernel;
 }
 
-}  // namespace tessera::gemm::TESSERA_FMA_ABI
+}  // namespace tessera::gemm::TESSERA_VECTOR_ABI

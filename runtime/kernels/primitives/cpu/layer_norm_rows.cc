@@ -2,11 +2,7 @@
 
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
-#ifdef __AVX512F__
-namespace tessera::avx512 {
-#else
-namespace tessera::avx2 {
-#endif
+namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
 
 // Returns the mean of term(x) over a row. `term` takes floats and vectors of floats.
@@ -60,4 +56,4 @@ void Normalise(const LayerNormRows& r) {
   }
 }
 
-}  // namespace tessera::avx512 or ::avx2
+}  // namespace tessera::TESSERA_VECTOR_ABI

@@ -1,12 +1,10 @@
 #include "runtime/kernels/primitives/cpu/optimizer_loops.h"
 
-// The namespace for the instruction set that this file is compiled for.
-#ifdef __AVX512F__
-#define TESSERA_VECTOR_ABI avx512
-#else
-#define TESSERA_VECTOR_ABI avx2
-#endif
+// In this order: the first decides the namespace of the second.
+// clang-format off
+#include "runtime/kernels/primitives/cpu/vector_abi.h"
 #include "runtime/kernels/primitives/cpu/optimizer_row_loop.h"
+// clang-format on
 
 namespace tessera::TESSERA_VECTOR_ABI {
 

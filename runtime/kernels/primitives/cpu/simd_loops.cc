@@ -5,11 +5,7 @@
 
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
-#ifdef __AVX512F__
-namespace tessera::simd::avx512 {
-#else
-namespace tessera::simd::avx2 {
-#endif
+namespace tessera::simd::TESSERA_VECTOR_ABI {
 namespace {
 
 // The number of rows whose sums are held in registers, for each number of vectors.
@@ -283,4 +279,4 @@ void TransposeRows(const Transposition& t) {
 
 const Loops kLoops{kLanes, Multiply, Depthwise, TransposeRows};
 
-}  // namespace tessera::simd::avx512 or ::avx2
+}  // namespace tessera::simd::TESSERA_VECTOR_ABI

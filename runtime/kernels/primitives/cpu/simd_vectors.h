@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/kernels/primitives/cpu/vector_abi.h"
+
 namespace tessera {
 
 #ifdef __AVX512F__
@@ -15,6 +17,10 @@ typedef float Vector __attribute__((vector_size(64)));
 typedef float Vector __attribute__((vector_size(32)));
 #endif
 static constexpr int kLanes = sizeof(Vector) / sizeof(float);
+
+// The bits of floats.
+typedef uint32_t Words __attribute__((vector_size(sizeof(Vector))));
+static inline Words BitsOf(Vector x) { return reinterpret_cast<Words>(x); }
 
 // Broadcast() sets every lane to `x`. LoadFirst() and StoreFirst() touch the first `count` floats
 // alone, where `count` is at most kLanes. The other lanes of a loaded vector are 0. Max() and Min()

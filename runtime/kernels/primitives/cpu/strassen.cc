@@ -7,10 +7,10 @@
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
-namespace tessera::strassen::TESSERA_FMA_ABI {
+namespace tessera::strassen::TESSERA_VECTOR_ABI {
 namespace {
 
-using namespace gemm::TESSERA_FMA_ABI;
+using namespace gemm::TESSERA_VECTOR_ABI;
 using gemm::kBlock;
 
 constexpr int64_t kMaxRows = kRegisterRows;
@@ -25,7 +25,7 @@ constexpr int64_t kProducts = 7;
 constexpr int kMinExponent = 127 - 50, kMaxExponent = 127 + 50;
 
 // Returns the larger of `largest` and the magnitudes in x, as integers.
-inline Words Largest(Words largest, Floats x) {
+inline Words Largest(Words largest, Vector x) {
   const Words magnitude = BitsOf(x) & 0x7fffffff;
   return magnitude > largest ? magnitude : largest;
 }
@@ -51,11 +51,11 @@ struct Sums {
 
 // Computes T1 and T2, and returns T2 to be multiplied.
 struct MakeT1AndT2 {
-  Floats Load(int64_t at) const {
-    const Floats first = LoadFloats(b12 + at) - LoadFloats(b11 + at);
-    StoreFloats(first, t1 + at);
-    const Floats second = LoadFloats(b22 + at) - first;
-    StoreFloats(second, t2 + at);
+  Vector Load(int64_t at) const {
+    const Vector first = tessera::Load(b12 + at) - tessera::Load(b11 + at);
+    tessera::Store(first, t1 + at);
+    const Vector second = tessera::Load(b22 + at) - first;
+    tessera::Store(second, t2 + at);
     return second;
   }
   void Advance(int64_t floats) {
@@ -69,9 +69,9 @@ struct MakeT1AndT2 {
 
 // Computes T3 or -T4, which are differences.
 struct MakeDifference {
-  Floats Load(int64_t at) const {
-    const Floats x = LoadFloats(minuend + at) - LoadFloats(subtrahend + at);
-    StoreFloats(x, to + at);
+  Vector Load(int64_t at) const {
+    const Vector x = tessera::Load(minuend + at) - tessera::Load(subtrahend + at);
+    tessera::Store(x, to + at);
     return x;
   }
   void Advance(int64_t floats) { minuend += floats, subtrahend += floats, to += floats; }
@@ -83,7 +83,7 @@ struct MakeDifference {
 // Adds the products of rows and weights.
 template <int kCount, typename WeightSlice>
 void Add(const RowSlice& rows, const WeightSlice& weights, Prefetcher* prefetch, const Sums& s) {
-  Floats sums[kCount][kStripVectors];
+  Vector sums[kCount][kStripVectors];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
@@ -92,21 +92,21 @@ void Add(const RowSlice& rows, const WeightSlice& weights, Prefetcher* prefetch,
     }
   };
   if (s.from == nullptr || s.also != nullptr) {
-    for_each([](Floats& x, int64_t) { x = Floats{}; });
+    for_each([](Vector& x, int64_t) { x = Vector{}; });
   } else {
-    for_each([&](Floats& x, int64_t at) { x = LoadFloats(s.from + at); });
+    for_each([&](Vector& x, int64_t at) { x = Load(s.from + at); });
   }
   AccumulateSlice<kCount, kStripVectors>(rows, weights, prefetch, sums);
   if (s.also != nullptr) {
-    for_each([&](Floats& x, int64_t at) {
-      StoreFloats(LoadFloats(s.also + at) + x, s.also + at);
-      x = LoadFloats(s.from + at) + x;
+    for_each([&](Vector& x, int64_t at) {
+      Store(Load(s.also + at) + x, s.also + at);
+      x = Load(s.from + at) + x;
     });
   }
   if (s.last != nullptr) {
     StoreRows<kCount, kStripVectors>(*s.last, sums);
   } else {
-    for_each([&](Floats& x, int64_t at) { StoreFloats(x, s.to + at); });
+    for_each([&](Vector& x, int64_t at) { Store(x, s.to + at); });
   }
 }
 
@@ -214,7 +214,7 @@ class Multiplication {
   // Adds the products with weights that a maker computes. Requires blocks of kMaxRows rows.
   template <typename Maker>
   void Add(const Rows& rows, const Maker& weights, const Sums& sums) {
-    strassen::TESSERA_FMA_ABI::Add<kMaxRows>(SliceOf(rows), weights, &prefetcher_, sums);
+    strassen::TESSERA_VECTOR_ABI::Add<kMaxRows>(SliceOf(rows), weights, &prefetcher_, sums);
   }
   RowSlice SliceOf(const Rows& rows) const { return {rows.data, rows.step, rows_.half}; }
 
@@ -256,19 +256,19 @@ bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* c
   float* const sums = pair->workspace + i * step;
   Words largest[2] = {};
   for (int64_t t = 0; t < half; t += kLanes) {
-    const Floats a11 = LoadFloats(x + t), a12 = LoadFloats(x + half + t);
-    const Floats a21 = LoadFloats(y + t), a22 = LoadFloats(y + half + t);
+    const Vector a11 = Load(x + t), a12 = Load(x + half + t);
+    const Vector a21 = Load(y + t), a22 = Load(y + half + t);
     largest[0] = Largest(Largest(largest[0], a11), a12);
     largest[1] = Largest(Largest(largest[1], a21), a22);
-    const Floats s1 = a21 + a22, s2 = s1 - a11;
-    StoreFloats(s1, sums + kS1 * factor + t);
-    StoreFloats(s2, sums + kS2 * factor + t);
-    StoreFloats(a11 - a21, sums + kS3 * factor + t);
-    StoreFloats(a12 - s2, sums + kS4 * factor + t);
+    const Vector s1 = a21 + a22, s2 = s1 - a11;
+    Store(s1, sums + kS1 * factor + t);
+    Store(s2, sums + kS2 * factor + t);
+    Store(a11 - a21, sums + kS3 * factor + t);
+    Store(a12 - s2, sums + kS4 * factor + t);
     if (copies != nullptr) {
-      StoreFloats(a11, copies + i * step + t);
-      StoreFloats(a12, copies + factor + i * step + t);
-      StoreFloats(a22, copies + 2 * factor + i * step + t);
+      Store(a11, copies + i * step + t);
+      Store(a12, copies + factor + i * step + t);
+      Store(a22, copies + 2 * factor + i * step + t);
     }
   }
   uint32_t largest_of_row[2] = {};
@@ -314,7 +314,7 @@ bool PanelsAreBalanced(int64_t columns, const PanelPair& pair) {
       const float* from = pair.panels[panel] + (strip * pair.depth + pair.first) * kStripColumns;
       for (int64_t term = 0; term < 2 * pair.half; ++term, from += kStripColumns) {
         for (int v = 0; v < kStripVectors; ++v) {
-          largest[panel][v] = Largest(largest[panel][v], LoadFloats(from + kLanes * v));
+          largest[panel][v] = Largest(largest[panel][v], Load(from + kLanes * v));
         }
       }
     }
@@ -342,4 +342,4 @@ const BlockStep kBlockStep = {.max_rows = kMaxRows,
                               .panels_are_balanced = PanelsAreBalanced,
                               .multiply = Multiply};
 
-}  // namespace tessera::strassen::TESSERA_FMA_ABI
+}  // namespace tessera::strassen::TESSERA_VECTOR_ABI

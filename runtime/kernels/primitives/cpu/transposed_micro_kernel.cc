@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
-namespace tessera::gemm::TESSERA_FMA_ABI {
+namespace tessera::gemm::TESSERA_VECTOR_ABI {
 namespace {
 
 // The distance, in terms, at which columns are prefetched from the second-level cache. The columns
@@ -16,37 +16,37 @@ constexpr int64_t kTermsAhead = 16;
 // `b`.
 template <int kCount, int kVectors, bool kPacks>
 void MultiplyStrip(const TransposedBlock& strip) {
-  Floats sums[kCount][kVectors];
+  Vector sums[kCount][kVectors];
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sums[i][v] = Floats{};
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = Vector{};
   }
   // The last vector alone may have lanes without a column.
   constexpr int kLast = kVectors - 1;
-  const FirstLanes last(strip.columns - kLanes * kLast);
+  const ColumnLanes last(strip.columns - kLanes * kLast);
   const auto load = [&](const float* from, int v) __attribute__((always_inline)) {
-    return v == kLast ? last.Load(from + kLanes * v) : LoadFloats(from + kLanes * v);
+    return v == kLast ? last.Load(from + kLanes * v) : Load(from + kLanes * v);
   };
   Prefetcher prefetch(strip.next, strip.depth / kStride + 1);
   const float *a = strip.a, *b = strip.b;
   float* panel = strip.panel;
   const auto add_term = [&](int term) __attribute__((always_inline)) {
-    Floats w[kVectors];
+    Vector w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       float* const at = panel + term * kBlock + kLanes * v;
       if (kPacks) {
         w[v] = load(b, v);
-        StoreFloats(w[v], at);
+        Store(w[v], at);
         _mm_prefetch(b + kTermsAhead * strip.b_step + kLanes * v, _MM_HINT_T0);
       } else {
-        w[v] = LoadFloats(at);
+        w[v] = Load(at);
       }
     }
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
-      const Floats x = Broadcast(a + i);
+      const Vector x = BroadcastFrom(a + i);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
     }
@@ -69,9 +69,9 @@ void MultiplyStrip(const TransposedBlock& strip) {
     float* const out = strip.out + i * strip.out_step;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      Floats sum = sums[i][v];
+      Vector sum = sums[i][v];
       if (strip.add) sum = load(out, v) + sum;
-      v == kLast ? last.Store(sum, out + kLanes * v) : StoreFloats(sum, out + kLanes * v);
+      v == kLast ? last.Store(sum, out + kLanes * v) : Store(sum, out + kLanes * v);
     }
   }
 }
@@ -109,4 +109,4 @@ void Multiply(const TransposedBlock& block) {
 const TransposedMicroKernel kTransposedMicroKernel = {.max_rows = kRegisterRows,
                                                       .multiply = Multiply};
 
-}  // namespace tessera::gemm::TESSERA_FMA_ABI
+}  // namespace tessera::gemm::TESSERA_VECTOR_ABI

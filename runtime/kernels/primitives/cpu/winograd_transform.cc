@@ -4,11 +4,7 @@
 
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
-#ifdef __AVX512F__
-namespace tessera::winograd::avx512 {
-#else
-namespace tessera::winograd::avx2 {
-#endif
+namespace tessera::winograd::TESSERA_VECTOR_ABI {
 namespace {
 
 // Channels are transformed a cache line at a time, which is one vector or two. The next line of a
@@ -197,4 +193,4 @@ void TransformFilter(const float* filter, int point, int64_t in_channels, int64_
 const Transforms kTransformsOf2{2, 4, TransformInput<4>, TransformOutput<4>, TransformFilter<4>};
 const Transforms kTransformsOf4{4, 6, TransformInput<6>, TransformOutput<6>, TransformFilter<6>};
 
-}  // namespace tessera::winograd::avx512 or ::avx2
+}  // namespace tessera::winograd::TESSERA_VECTOR_ABI
