@@ -134,10 +134,9 @@ INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest, testing::ValuesIn(CaseNames()),
 
 // Returns the algorithms that large products of float go by with these choices, each of some shape.
 std::set<ProductAlgorithm> AlgorithmsFor(const MachineSpeeds& speeds) {
-  std::set<ProductAlgorithm> algorithms = {ProductAlgorithm::kOneDnn, ProductAlgorithm::kOrdered,
-                                           ProductAlgorithm::kGemv, ProductAlgorithm::kFmaGemm,
-                                           ProductAlgorithm::kDepthwise};
-  if (speeds.has_avx512) algorithms.insert(ProductAlgorithm::kTransposed);
+  std::set<ProductAlgorithm> algorithms = {
+      ProductAlgorithm::kOneDnn,  ProductAlgorithm::kOrdered,   ProductAlgorithm::kGemv,
+      ProductAlgorithm::kFmaGemm, ProductAlgorithm::kDepthwise, ProductAlgorithm::kTransposed};
   if (speeds.has_amx) {
     algorithms.insert(ProductAlgorithm::kAmxGemm);  // faster than what needs fewer multiplications
     return algorithms;

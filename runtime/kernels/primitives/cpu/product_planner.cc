@@ -144,7 +144,7 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
       return strassen ? Algorithm::kStrassen : packed;
     }
   }
-  if (p.is_transposed && context.speeds.has_avx512 && TransposedPays(p.m, p.n, p.k)) {
+  if (p.is_transposed && TransposedPays(p.m, p.n, p.k)) {
     return Algorithm::kTransposed;
   }
   constexpr int64_t kMinColumns = 16;
