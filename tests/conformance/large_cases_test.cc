@@ -134,9 +134,11 @@ INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest, testing::ValuesIn(CaseNames()),
 
 // Returns the algorithms that large products of float go by with these choices, each of some shape.
 std::set<ProductAlgorithm> AlgorithmsFor(const MachineSpeeds& speeds) {
-  std::set<ProductAlgorithm> algorithms = {
-      ProductAlgorithm::kOneDnn,  ProductAlgorithm::kOrdered,   ProductAlgorithm::kGemv,
-      ProductAlgorithm::kFmaGemm, ProductAlgorithm::kDepthwise, ProductAlgorithm::kTransposed};
+  std::set<ProductAlgorithm> algorithms = {ProductAlgorithm::kOneDnn, ProductAlgorithm::kOrdered,
+                                           ProductAlgorithm::kFmaGemm, ProductAlgorithm::kDepthwise,
+                                           ProductAlgorithm::kTransposed};
+  // Without AVX-512 constant weights go to oneDNN, whether rows are few or many.
+  if (speeds.has_avx512) algorithms.insert(ProductAlgorithm::kGemv);
   if (speeds.has_amx) {
     algorithms.insert(ProductAlgorithm::kAmxGemm);  // faster than what needs fewer multiplications
     return algorithms;

@@ -121,7 +121,10 @@ bool IsFewPoints(const ConvolutionShape& s) {
 
 Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerContext& context) {
   if (context.numerics == Numerics::kStrict) return Algorithm::kFmaGemm;
-  const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
+  // On AVX2 the steps of a loop gain by it if they have few rows.
+  const bool has_few_rows = use == WeightUse::kEachStep && !context.speeds.has_avx512;
+  const int64_t rows = has_few_rows ? kMaxGemvRows : kUsualRows;
+  const Algorithm packed = PlanWeights(n, k, 1, rows, context.speeds);
   if (packed != Algorithm::kFmaGemm) return Algorithm::kOneDnn;
   // Weights that come again in each step of a loop are read from a cache, which any product gains
   // by. Others are packed by the first product that gains by it, unless a single row does.
@@ -136,12 +139,19 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
     return p.is_single && p.has_constant_weights ? Algorithm::kFmaGemm : Algorithm::kOrdered;
   }
   if (p.is_single && p.has_constant_weights) {
-    const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
+    const bool has_avx512 = context.speeds.has_avx512;
+    const bool has_few_rows = p.has_panels && !has_avx512 && p.m <= kMaxGemvRows;
+    const int64_t rows = has_few_rows ? p.m : kUsualRows;
+    const Algorithm packed = PlanWeights(p.n, p.k, 1, rows, context.speeds);
     const int64_t fewest = FewestPackedRows(context.speeds);
     if (packed != Algorithm::kOneDnn &&
         (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1, fewest))) {
       const bool strassen = packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
       return strassen ? Algorithm::kStrassen : packed;
+    }
+    // On AVX2 oneDNN packs constant weights, and streams them faster than they are read in place.
+    if (!has_avx512 && HasEnoughRows(packed, p.m, p.n, p.k, 1, /*fewest=*/1)) {
+      return Algorithm::kOneDnn;
     }
   }
   if (p.is_transposed && TransposedPays(p.m, p.n, p.k)) {

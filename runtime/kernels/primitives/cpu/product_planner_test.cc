@@ -109,8 +109,8 @@ TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPackedOrPackingPay
   for (const char* const machine : kMachines) {
     const MachineSpeeds speeds = *FindMachineSpeeds(machine);
     const bool packs = speeds.packed_gemv_bytes > speeds.gemv_bytes;
-    EXPECT_EQ(Planner(machine).MatMul(1, 1000, 2048),
-              packs ? Algorithm::kFmaGemm : Algorithm::kGemv)
+    const Algorithm in_place = speeds.has_avx512 ? Algorithm::kGemv : Algorithm::kOneDnn;
+    EXPECT_EQ(Planner(machine).MatMul(1, 1000, 2048), packs ? Algorithm::kFmaGemm : in_place)
         << machine;
     EXPECT_EQ(Planner(machine).MatMul(1, 200, 300), Algorithm::kGemv)
         << machine << ": weights that stay in a cache";
@@ -123,11 +123,16 @@ TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPackedOrPackingPay
   EXPECT_EQ(PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true}, {with_amx}),
             Algorithm::kGemv)
       << "weights that are split for AMX take more memory";
-  const Planner zen4("zen4");
+  for (const char* const machine : {"zen4", "avx2"}) {
+    EXPECT_EQ(
+        PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true, .has_panels = true},
+                   Planner(machine).context()),
+        Algorithm::kFmaGemm);
+  }
   EXPECT_EQ(
-      PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true, .has_panels = true},
-                 zen4.context()),
-      Algorithm::kFmaGemm);
+      PlanMatMul({.m = 5, .n = 1000, .k = 2048, .has_constant_weights = true, .has_panels = true},
+                 Planner("avx2").context()),
+      Algorithm::kOneDnn);
 }
 
 TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
@@ -152,6 +157,9 @@ TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
   EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun,
                               Planner("avx2", 1, Numerics::kStrict).context()),
             Algorithm::kFmaGemm);
+  const Planner avx2("avx2");
+  EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, avx2.context()), Algorithm::kOneDnn);
+  EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, avx2.context()), Algorithm::kFmaGemm);
   // The same weights are packed in another way once there are enough rows.
   EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, Planner("intel-amx").context()),
             Algorithm::kOneDnn);
