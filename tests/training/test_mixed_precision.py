@@ -16,8 +16,8 @@ from training import train_jobs  # noqa: E402
 from training.train_jobs import losses, train  # noqa: E402
 
 v1 = tf.compat.v1
-# Without AVX-512 the bfloat16 products of dense layers differ from TensorFlow's by more than the
-# tolerance of curves.
+# Without AVX-512 TensorFlow cuts off the last bits of bfloat16 products of matrices, which are rounded
+# here on every processor. The curves differ by more than their tolerance.
 HAS_AVX512 = "avx512bw" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
 needs_avx512 = pytest.mark.skipif(not HAS_AVX512, reason="bfloat16 as in TensorFlow needs AVX-512")
 STEPS, BATCH, ROWS = 30, 8, 40
