@@ -1,9 +1,7 @@
 // MapAndBatchDataset: batches of what a function gives for each element. The thread that calls the
 // function puts its results right into the rows of the batch, while they are in its cache.
-#include <cstring>
-#include <deque>
-
 #include "runtime/kernels/data/batching.h"
+#include "runtime/kernels/data/call_window.h"
 #include "runtime/kernels/data/transformations.h"
 #include "runtime/kernels/primitives/element_type.h"
 
@@ -94,49 +92,27 @@ class BatchRows {
 class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
  public:
   using UnaryIterator::UnaryIterator;
-  ~MapAndBatchIterator() override {
-    if (background_ != nullptr) background_->Cancel();
-    for (const auto& call : calls_) call->task->Abandon();
-  }
-
   // Calls under way are finished, and their results saved.
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
-    RETURN_IF_ERROR(archive.Flag("input_ended", &input_ended_));
     RETURN_IF_ERROR(archive.Flag("ended", &ended_));
-    int64_t size = static_cast<int64_t>(calls_.size());
-    RETURN_IF_ERROR(archive.Number("calls", &size));
-    for (int64_t i = 0; i < size; ++i) {
-      IteratorArchive::Scope scope(archive, absl::StrCat("call", i));
-      if (archive.restoring()) {
-        AddCall()->task = std::make_shared<ClaimableTask>([] {});
-      } else {
-        RETURN_IF_ERROR(calls_[i]->task->Finish(archive.waits()));
-      }
-      Call& call = *calls_[i];
-      Element results = ResultsOf(call);
-      RETURN_IF_ERROR(archive.Outcome(&call.outcome, &results));
-      if (archive.restoring()) call.results = std::move(results);
-    }
-    return absl::OkStatus();
+    return window_.Transfer(
+        archive, [this] { return MakeCall(); }, ResultsOf);
   }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     if (ended_) return false;
-    if (background_ == nullptr) background_ = StepOfCalls(step, dataset().map());
     const int64_t size = dataset().batch().size;
     int64_t finished = 0;
     for (; finished < size; ++finished) {
-      RETURN_IF_ERROR(FillWindow(step, finished));
-      if (finished >= static_cast<int64_t>(calls_.size())) break;
-      if (const absl::Status status = FinishCall(calls_, finished, step); !status.ok()) {
-        background_->Cancel();
-        return status;
-      }
+      RETURN_IF_ERROR(window_.Fill(
+          step, input(), /*held=*/finished, [this] { return MakeCall(); },
+          [dataset = &dataset()](Call* call) { Place(*dataset, call); }));
+      if (finished >= window_.size()) break;
+      RETURN_IF_ERROR(window_.Finish(finished, step));
     }
-    std::vector<std::shared_ptr<Call>> batch(calls_.begin(), calls_.begin() + finished);
-    calls_.erase(calls_.begin(), calls_.begin() + finished);
+    std::vector<std::shared_ptr<Call>> batch = window_.Take(finished);
     // An error takes the place of its whole batch; the function may end the dataset in its middle.
     int64_t rows = 0;
     for (const auto& call : batch) {
@@ -154,24 +130,20 @@ class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
   }
 
  private:
-  struct Call {
-    Element args, results;
-    absl::StatusOr<bool> outcome = true;
+  struct Call : MapCall {
     std::shared_ptr<BatchRows> batch;
     int64_t row = 0;
     bool placed = false;  // the results are in the batch
-    std::shared_ptr<ClaimableTask> task;
   };
 
-  // Adds a call for the next row.
-  Call* AddCall() {
+  // Returns a call for the next row.
+  std::shared_ptr<Call> MakeCall() {
     if (next_row_ == 0) next_batch_ = std::make_shared<BatchRows>();
     auto call = std::make_shared<Call>();
     call->batch = next_batch_;
     call->row = next_row_;
     next_row_ = (next_row_ + 1) % dataset().batch().size;
-    calls_.push_back(call);
-    return call.get();
+    return call;
   }
 
   static Element ResultsOf(const Call& call) {
@@ -181,41 +153,8 @@ class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
     return results;
   }
 
-  // Begins calls up to that for row `row` of the batch at hand, and as many more as are useful.
-  absl::Status FillWindow(StepContext& step, int64_t row) {
-    const int64_t size = row + UsefulCalls(background_->pool(), dataset().map().num_parallel_calls);
-    while (!input_ended_ && static_cast<int64_t>(calls_.size()) < size) {
-      Element args;
-      absl::StatusOr<bool> more = input().Next(step, &args);
-      if (more.ok() && !*more) {
-        input_ended_ = true;
-        break;
-      }
-      if (absl::IsCancelled(more.status()) || absl::IsDeadlineExceeded(more.status())) {
-        return more.status();
-      }
-      Call* const call = AddCall();
-      if (!more.ok()) {
-        call->outcome = more.status();
-        call->task = std::make_shared<ClaimableTask>([] {});
-        break;
-      }
-      call->args = std::move(args);
-      // The closure may outlive this iterator only as long as it waits for a thread, unclaimed.
-      call->task = std::make_shared<ClaimableTask>(
-          [call, background = background_.get(), dataset = &dataset()] {
-            Run(*dataset, background->context(), call);
-          });
-      ClaimableTask::Offer(call->task, background_->pool());
-    }
-    return absl::OkStatus();
-  }
-
-  static void Run(const MapAndBatchDataset& dataset, StepContext& step, Call* call) {
-    const ElementMap& map = dataset.map();
-    call->outcome = MapOutcome(map.function(step, std::move(call->args), &call->results),
-                               map.preserves_cardinality);
-    if (!call->outcome.ok() || !*call->outcome) return;
+  // Moves the results into the batch.
+  static void Place(const MapAndBatchDataset& dataset, Call* call) {
     if (absl::Status status = dataset.element_spec().CheckTypes(call->results); !status.ok()) {
       call->outcome = std::move(status);
       return;
@@ -248,12 +187,11 @@ class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
     return true;
   }
 
-  std::unique_ptr<BackgroundStep> background_;
-  // Those of the batch at hand, in the order of its rows, and of batches after it.
-  std::deque<std::shared_ptr<Call>> calls_;
   std::shared_ptr<BatchRows> next_batch_;  // of the next call, unless that begins one
   int64_t next_row_ = 0;
-  bool input_ended_ = false, ended_ = false;
+  // The calls of the batch at hand, in the order of its rows, and those of batches after it.
+  CallWindow<Call> window_{dataset().map()};
+  bool ended_ = false;
 };
 
 std::unique_ptr<Iterator> MapAndBatchDataset::MakeIterator() const {

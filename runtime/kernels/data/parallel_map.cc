@@ -1,7 +1,6 @@
 // ParallelMapDataset, ParallelMapDatasetV2: a function of several elements at
 // once. The order of the elements is kept, which TensorFlow allows for `deterministic=false` too.
-#include <deque>
-
+#include "runtime/kernels/data/call_window.h"
 #include "runtime/kernels/data/transformations.h"
 #include "runtime/kernels/scalar_input.h"
 
@@ -29,47 +28,23 @@ class ParallelMapDataset final : public UnaryDataset {
   const ElementMap map_;
 };
 
-// Keeps calls under way for the next elements. Its input is pulled by the thread that asks for an
-// element, so a prefetch behind the map makes both go on by themselves.
 class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
  public:
   using UnaryIterator::UnaryIterator;
-  ~ParallelMapIterator() override {
-    if (background_ != nullptr) background_->Cancel();
-    for (const auto& call : window_) call->task->Abandon();
-  }
-
   // Calls under way are finished, and their results saved.
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
-    RETURN_IF_ERROR(archive.Flag("input_ended", &input_ended_));
-    int64_t size = static_cast<int64_t>(window_.size());
-    RETURN_IF_ERROR(archive.Number("calls", &size));
-    for (int64_t i = 0; i < size; ++i) {
-      IteratorArchive::Scope scope(archive, absl::StrCat("call", i));
-      if (archive.restoring()) window_.push_back(std::make_shared<Call>());
-      Call& call = *window_[i];
-      if (archive.restoring()) {
-        call.task = std::make_shared<ClaimableTask>([] {});
-      } else {
-        RETURN_IF_ERROR(call.task->Finish(archive.waits()));
-      }
-      RETURN_IF_ERROR(archive.Outcome(&call.outcome, &call.results));
-    }
-    return absl::OkStatus();
+    return window_.Transfer(archive, &std::make_shared<MapCall>,
+                            [](const MapCall& call) { return call.results; });
   }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
-    if (background_ == nullptr) background_ = StepOfCalls(step, dataset().map());
-    RETURN_IF_ERROR(FillWindow(step));
-    if (window_.empty()) return false;
-    if (const absl::Status status = FinishCall(window_, 0, step); !status.ok()) {
-      background_->Cancel();  // the destructor waits for the call
-      return status;
-    }
-    const std::shared_ptr<Call> call = std::move(window_.front());
-    window_.pop_front();
+    RETURN_IF_ERROR(
+        window_.Fill(step, input(), /*held=*/0, &std::make_shared<MapCall>, [](MapCall*) {}));
+    if (window_.size() == 0) return false;
+    RETURN_IF_ERROR(window_.Finish(0, step));
+    const std::shared_ptr<MapCall> call = window_.Take(1)[0];
     ASSIGN_OR_RETURN(const bool has_element, call->outcome);
     if (!has_element) return false;
     RETURN_IF_ERROR(dataset().spec().CheckTypes(call->results));
@@ -78,48 +53,7 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
   }
 
  private:
-  struct Call {
-    Element args, results;
-    absl::StatusOr<bool> outcome = false;
-    std::shared_ptr<ClaimableTask> task;
-  };
-
-  absl::Status FillWindow(StepContext& step) {
-    const auto size =
-        static_cast<size_t>(UsefulCalls(background_->pool(), dataset().map().num_parallel_calls));
-    while (!input_ended_ && window_.size() < size) {
-      auto call = std::make_shared<Call>();
-      absl::StatusOr<bool> more = input().Next(step, &call->args);
-      if (more.ok() && !*more) {
-        input_ended_ = true;
-        break;
-      }
-      if (!more.ok()) {
-        const bool step_is_over =
-            absl::IsCancelled(more.status()) || absl::IsDeadlineExceeded(more.status());
-        if (step_is_over || window_.empty()) return more.status();
-        call->outcome = more.status();  // its turn comes behind the elements before it
-        call->task = std::make_shared<ClaimableTask>([] {});
-        window_.push_back(std::move(call));
-        break;
-      }
-      // The closure may outlive this iterator only as long as it waits for a thread, unclaimed.
-      Call* const raw = call.get();
-      call->task = std::make_shared<ClaimableTask>([raw, background = background_.get(),
-                                                    map = &dataset().map()] {
-        raw->outcome =
-            MapOutcome(map->function(background->context(), std::move(raw->args), &raw->results),
-                       map->preserves_cardinality);
-      });
-      ClaimableTask::Offer(call->task, background_->pool());
-      window_.push_back(std::move(call));
-    }
-    return absl::OkStatus();
-  }
-
-  std::unique_ptr<BackgroundStep> background_;
-  std::deque<std::shared_ptr<Call>> window_;
-  bool input_ended_ = false;
+  CallWindow<MapCall> window_{dataset().map()};
 };
 
 std::unique_ptr<Iterator> ParallelMapDataset::MakeIterator() const {
@@ -163,20 +97,6 @@ REGISTER_KERNEL("ParallelMapDatasetV2", kCpu, ParallelMapKernel);
 absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
   if (num_parallel_calls > 0 || num_parallel_calls == kAutotune) return absl::OkStatus();
   return absl::InvalidArgumentError("num_parallel_calls must be greater than zero.");
-}
-
-int64_t UsefulCalls(const ThreadPool* pool, int64_t num_parallel_calls) {
-  const int64_t useful = pool == nullptr ? 1 : pool->num_threads() + 1;
-  return num_parallel_calls == kAutotune ? useful : std::min(num_parallel_calls, useful);
-}
-
-std::unique_ptr<BackgroundStep> StepOfCalls(const StepContext& first, const ElementMap& map) {
-  auto background = std::make_unique<BackgroundStep>(first);
-  const ThreadPool* const pool = background->pool();
-  if (pool != nullptr && UsefulCalls(pool, map.num_parallel_calls) >= pool->num_threads()) {
-    background->KeepLoopsOnCallers();
-  }
-  return background;
 }
 
 ElementFunction CallOf(FunctionPtr function) {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/data/background.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 
 namespace tessera {
@@ -13,9 +12,6 @@ namespace tessera {
 inline constexpr int64_t kAutotune = -1;
 // Errors: INVALID_ARGUMENT for a number that is neither positive nor kAutotune.
 absl::Status CheckParallelCalls(int64_t num_parallel_calls);
-// Returns how many calls to keep under way: more than the pool, which may be null, has threads
-// would only hold memory.
-int64_t UsefulCalls(const ThreadPool* pool, int64_t num_parallel_calls);
 
 // The function that a map applies to an element, which it consumes. Thread-safe. OUT_OF_RANGE ends
 // the dataset.
@@ -32,19 +28,6 @@ struct ElementMap {
   bool preserves_cardinality = false;
 };
 DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, ElementMap map);
-// Returns the step in which an iterator calls such a function; `first` is that of its first call.
-std::unique_ptr<BackgroundStep> StepOfCalls(const StepContext& first, const ElementMap& map);
-
-// Finishes call `i` of an iterator's calls. While another thread makes it, this one makes those
-// after it. Errors: those of ClaimableTask::Finish().
-template <typename Calls>
-absl::Status FinishCall(const Calls& calls, size_t i, const StepContext& step) {
-  ClaimableTask& task = *calls[i]->task;
-  for (size_t next = i; next < calls.size() && !task.IsDone(); ++next) {
-    calls[next]->task->RunIfWaiting();
-  }
-  return task.Finish(step);
-}
 
 // Batches of consecutive elements, in host memory of `allocator`, which must outlive them.
 struct BatchOptions {
