@@ -1,5 +1,6 @@
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -236,6 +237,7 @@ void Depthwise(int64_t vectors, const DepthwiseRow& d) {
 
 // ---- transposition ----
 
+#ifdef __AVX512F__
 // Interleaves the lower halves (0) or the upper halves (1) of two vectors.
 template <int kHalf, int... kLane>
 inline Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
@@ -259,19 +261,72 @@ inline void Transpose(Vector (&rows)[kLanes]) {
   }
 }
 
+constexpr int64_t kSquare = kLanes;  // columns that are transposed at a time
+
+// Transposes kLanes rows from `row` on, which all exist if kIsWhole, by `count` columns.
+template <bool kIsWhole>
+inline void TransposeSquare(const Transposition& t, int64_t row, int64_t column, int64_t count) {
+  Vector rows[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    const float* const from = t.from + (row + i) * t.from_stride + column;
+    rows[i] = kIsWhole ? Load(from) : row + i < t.rows ? LoadFirst(from, count) : Vector{};
+  }
+  Transpose(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if (kIsWhole || i < count) Store(rows[i], t.to + (column + i) * t.to_stride + row);
+  }
+}
+#else
+constexpr int64_t kSquare = 4;  // columns that are transposed at a time
+
+// Loads `count` elements of row `row`, of which the others are 0.
+template <bool kIsWhole>
+inline __m128 LoadSquare(const Transposition& t, int64_t row, int64_t column, int64_t count) {
+  const float* const from = t.from + row * t.from_stride + column;
+  if (kIsWhole) return _mm_loadu_ps(from);
+  if (row >= t.rows) return _mm_setzero_ps();
+  return _mm_maskload_ps(from, _mm256_castsi256_si128(FirstLanes(count)));
+}
+
+// Transposes kLanes rows from `row` on, which all exist if kIsWhole, by `count` columns. Row i + 4
+// is loaded into the upper half of the vector of row i, which takes no shuffle, so that no element
+// crosses the halves of a vector later.
+template <bool kIsWhole>
+inline void TransposeSquare(const Transposition& t, int64_t row, int64_t column, int64_t count) {
+  __m256 rows[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm256_insertf128_ps(
+        _mm256_castps128_ps256(LoadSquare<kIsWhole>(t, row + i, column, count)),
+        LoadSquare<kIsWhole>(t, row + i + 4, column, count), 1);
+  }
+  const __m256d pairs[4] = {_mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1])),
+                            _mm256_castps_pd(_mm256_unpacklo_ps(rows[2], rows[3])),
+                            _mm256_castps_pd(_mm256_unpackhi_ps(rows[0], rows[1])),
+                            _mm256_castps_pd(_mm256_unpackhi_ps(rows[2], rows[3]))};
+  const __m256d columns[4] = {
+      _mm256_unpacklo_pd(pairs[0], pairs[1]), _mm256_unpackhi_pd(pairs[0], pairs[1]),
+      _mm256_unpacklo_pd(pairs[2], pairs[3]), _mm256_unpackhi_pd(pairs[2], pairs[3])};
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    if (kIsWhole || i < count) {
+      Store(_mm256_castpd_ps(columns[i]), t.to + (column + i) * t.to_stride + row);
+    }
+  }
+}
+#endif
+
 void TransposeRows(const Transposition& t) {
-  for (int64_t column = 0; column < t.columns; column += kLanes) {
-    const int64_t count = t.columns - column < kLanes ? t.columns - column : kLanes;
-    Vector rows[kLanes];
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      rows[i] = i < t.rows ? LoadFirst(t.from + i * t.from_stride + column, count) : Vector{};
+  const int64_t whole_rows = t.rows / kLanes * kLanes;
+  for (int64_t column = 0; column < t.columns; column += kSquare) {
+    const int64_t count = std::min(kSquare, t.columns - column);
+    int64_t row = 0;
+    if (count == kSquare) {
+      for (; row < whole_rows; row += kLanes) TransposeSquare<true>(t, row, column, count);
     }
-    Transpose(rows);
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) {
-      if (i < count) Store(rows[i], t.to + (column + i) * t.to_stride);
-    }
+    for (; row < t.rows; row += kLanes) TransposeSquare<false>(t, row, column, count);
   }
 }
 

@@ -58,13 +58,14 @@ struct DepthwiseRow {
   int64_t out_stride = 0;  // from output to output
 };
 
-// A transposition: to(j, i) = from(i, j), or 0 where there is no row i.
+// A transposition: to(j, i) = from(i, j), or 0 where there is no row i. Rows that fill a cache line
+// of `to` fill it at once, so that it need not stay in the first-level cache.
 struct Transposition {
-  int64_t rows = 0;  // at most the lanes of a vector
+  int64_t rows = 0;
   int64_t columns = 0;
   const float* from = nullptr;
   int64_t from_stride = 0;  // from row to row
-  float* to = nullptr;      // columns x a vector
+  float* to = nullptr;      // columns x as many whole vectors as hold the rows
   int64_t to_stride = 0;
 };
 

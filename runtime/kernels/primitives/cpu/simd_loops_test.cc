@@ -75,10 +75,11 @@ TEST_P(SimdLoopsTest, ProductsOfEachNumberOfRowsAndColumns) {
 
 TEST_P(SimdLoopsTest, TransposesEachNumberOfRowsAndColumns) {
   const int64_t lanes = loops().lanes;
-  for (int64_t rows = 0; rows <= lanes; ++rows) {
-    for (const int64_t columns : {1, 7, 8, 15, 16, 17, 64}) {
-      const int64_t from_stride = columns + 2, to_stride = lanes + 3;
-      const auto from = RandomFloats(lanes * from_stride, 1);
+  for (int64_t rows = 0; rows <= 2 * lanes + 1; ++rows) {
+    const int64_t stored = (rows + lanes - 1) / lanes * lanes;
+    for (const int64_t columns : {1, 3, 4, 7, 8, 15, 16, 17, 64}) {
+      const int64_t from_stride = columns + 2, to_stride = stored + 3;
+      const auto from = RandomFloats(stored * from_stride, 1);
       std::vector<float> to(columns * to_stride, -77);
       loops().transpose({.rows = rows,
                          .columns = columns,
@@ -88,7 +89,7 @@ TEST_P(SimdLoopsTest, TransposesEachNumberOfRowsAndColumns) {
                          .to_stride = to_stride});
       for (int64_t j = 0; j < columns; ++j) {
         for (int64_t i = 0; i < to_stride; ++i) {
-          const float expected = i >= lanes ? -77 : i < rows ? from[i * from_stride + j] : 0;
+          const float expected = i >= stored ? -77 : i < rows ? from[i * from_stride + j] : 0;
           ASSERT_EQ(to[j * to_stride + i], expected) << i << ", " << j;
         }
       }

@@ -244,14 +244,16 @@ void TransposeTile(const TransposeTiles::Tile& tile, const Dim& across, const Di
   int64_t column = tile.along;
   if constexpr (sizeof(T) == sizeof(float)) {
     const simd::Loops& loops = simd::LoopsForCpu();
-    for (; column + loops.lanes <= tile.along_end; column += loops.lanes) {
-      loops.transpose({.rows = loops.lanes,
+    for (int64_t rows; (rows = std::min(kSquare, tile.along_end - column)) >= loops.lanes;) {
+      rows = rows / loops.lanes * loops.lanes;
+      loops.transpose({.rows = rows,
                        .columns = tile.across_end - tile.across,
                        .from = reinterpret_cast<const float*>(
                            from + tile.across * across.from_stride + column * along.from_stride),
                        .from_stride = along.from_stride / kWidth,
                        .to = reinterpret_cast<float*>(to + tile.across * across.to_stride) + column,
                        .to_stride = across.to_stride / kWidth});
+      column += rows;
     }
   }
   if constexpr (sizeof(T) < sizeof(float)) {
