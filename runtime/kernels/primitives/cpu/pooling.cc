@@ -188,6 +188,7 @@ template <typename Pool, int kVectors, int kBytes, typename T>
 template <typename Pool, typename T>
 void PoolTwoRows(const PoolRowPair& pair, const T* in, T* out) {
   int64_t c = 0;
+  PoolRowPairVectors<Pool, 2, 32>(pair, in, out, c);
   PoolRowPairVectors<Pool, 1, 32>(pair, in, out, c);
   PoolRowPairVectors<Pool, 1, 16>(pair, in, out, c);
 }
