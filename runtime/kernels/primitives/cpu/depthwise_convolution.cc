@@ -20,6 +20,7 @@ class DepthwiseImages {
         filter_(filter),
         output_(output),
         compute_row_(compute_row),
+        filter_row_(s_.filter[1] * s_.in_channels / s_.groups * s_.in_channels),
         channels_of_block_(shape.in_channels) {
     const int64_t image_bytes = s_.input[0] * in_size() * kFloat;
     prefetches_ = image_bytes > SpeedsForCpu().cache_bytes / 2;
@@ -62,6 +63,7 @@ class DepthwiseImages {
     const float* const from = input_ + image * height * in_size();
     const bool has_next = prefetches_ && end >= 0 && end < height;
     compute_row_({.channels = s_.in_channels,
+                  .group = s_.in_channels / s_.groups,
                   .begin_channel = begin_channel,
                   .end_channel = end_channel,
                   .points = s_.input[1],
@@ -71,7 +73,7 @@ class DepthwiseImages {
                   .pad = s_.pad_before[1],
                   .rows = std::max<int64_t>(last - first, 0),
                   .input = from + first * in_size(),
-                  .filter = filter_ + (first - begin) * s_.filter[1] * s_.in_channels,
+                  .filter = filter_ + (first - begin) * filter_row_,
                   .epilogue = epilogue_,
                   .output = output_ + row * out_size(),
                   .prefetch = has_next ? from + end * in_size() : nullptr});
@@ -83,7 +85,8 @@ class DepthwiseImages {
   const float* const filter_;
   float* const output_;
   const DepthwiseRowFunction compute_row_;
-  bool prefetches_;  // tells whether the next rows are prefetched
+  const int64_t filter_row_;  // weights
+  bool prefetches_;           // tells whether the next rows are prefetched
   int64_t channels_of_block_;
 };
 
@@ -95,10 +98,18 @@ DepthwiseRowFunction DepthwiseRowFunctionForCpu() {
 
 bool DepthwiseSupports(const ConvolutionShape& s) {
   constexpr int64_t kMinChannels = 16;
-  return s.filter.size() == 2 && !s.channels_first && s.groups == s.in_channels &&
-         s.groups == s.out_channels && s.groups >= kMinChannels &&
-         (s.filter[1] == 3 || s.filter[1] == 5) && (s.strides[1] == 1 || s.strides[1] == 2) &&
-         s.dilations[0] == 1 && s.dilations[1] == 1;
+  if (s.filter.size() != 2 || s.channels_first || s.in_channels != s.out_channels ||
+      s.in_channels < kMinChannels) {
+    return false;
+  }
+  const bool has_width = s.groups == s.in_channels ? s.filter[1] == 3 || s.filter[1] == 5
+                                                   : IsGroupedByFour(s) && s.filter[1] == 3;
+  return has_width && (s.strides[1] == 1 || s.strides[1] == 2) && s.dilations[0] == 1 &&
+         s.dilations[1] == 1;
+}
+
+bool IsGroupedByFour(const ConvolutionShape& s) {
+  return s.in_channels == 4 * s.groups && s.out_channels == s.in_channels;
 }
 
 absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
@@ -108,7 +119,9 @@ absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape
                                compute_row);
   const ActivationLoop activate = ActivationLoopOf(post_ops.activation);
   const int64_t rows = shape.batch * shape.output[0], block = images.RowsOfBlock();
-  const double nanoseconds = FlopsOf(shape) / SpeedsForCpu().depthwise_flops;
+  const MachineSpeeds& speeds = SpeedsForCpu();
+  const double nanoseconds =
+      FlopsOf(shape) / (IsGroupedByFour(shape) ? speeds.fma_flops : speeds.depthwise_flops);
   const int64_t chunks = NumChunks(ctx, rows, nanoseconds);
   return ForEachChunk(ctx, chunks, nanoseconds / chunks, [&](int64_t i) {
     const int64_t end = rows * (i + 1) / chunks;

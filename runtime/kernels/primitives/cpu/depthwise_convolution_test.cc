@@ -16,14 +16,15 @@ namespace tessera {
 namespace {
 
 struct Geometry {
-  int64_t batch = 1, height = 0, width = 0, channels = 16;
+  int64_t batch = 1, height = 0, width = 0, channels = 16, group = 1;
   SpatialDims filter = {3, 3}, strides = {1, 1}, before = {1, 1}, after = {1, 1};
 };
 
 ConvolutionShape Depthwise(const Geometry& g) {
   ConvolutionShape shape;
   shape.batch = g.batch;
-  shape.in_channels = shape.out_channels = shape.groups = g.channels;
+  shape.in_channels = shape.out_channels = g.channels;
+  shape.groups = g.channels / g.group;
   shape.input = {g.height, g.width};
   shape.filter = g.filter;
   shape.strides = g.strides;
@@ -47,7 +48,8 @@ class DepthwiseConvolutionTest : public ::testing::TestWithParam<bool> {
   struct Operands {
     explicit Operands(const ConvolutionShape& s)
         : input(RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1)),
-          filter(RandomTensor({s.filter[0], s.filter[1], 1, s.out_channels}, 2)),
+          filter(RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels},
+                              2)),
           bias(RandomTensor({s.out_channels}, 3)),
           before(RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4)) {}
 
@@ -145,6 +147,31 @@ TEST_P(DepthwiseConvolutionTest, AnyNumberOfChannels) {
           {.batch = 2, .height = 6, .width = 10, .channels = channels, .strides = {stride, stride}},
           {.bias = true, .add = true, .activation = Activation::kRelu6});
     }
+  }
+}
+
+TEST_P(DepthwiseConvolutionTest, GroupsOfFourChannels) {
+  for (const int64_t channels : {16, 20, 24, 28, 64}) {
+    for (const int64_t stride : {1, 2}) {
+      ExpectExact({.batch = 2,
+                   .height = 6,
+                   .width = 21,
+                   .channels = channels,
+                   .group = 4,
+                   .strides = {stride, stride}},
+                  {.bias = true, .add = true, .activation = Activation::kRelu6});
+    }
+  }
+  ExpectExact({.height = 4, .width = 3, .group = 4, .before = {3, 4}, .after = {5, 6}});
+}
+
+TEST_P(DepthwiseConvolutionTest, ANaNStaysInItsGroup) {
+  const ConvolutionShape shape = Depthwise({.height = 3, .width = 3, .channels = 20, .group = 4});
+  Operands of(shape);
+  of.input.data<float>()[9] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor output = Run(shape, {}, of);
+  for (int64_t c = 0; c < 20; ++c) {
+    EXPECT_EQ(std::isnan(output.data<float>()[c]), c >= 8 && c < 12) << "channel " << c;
   }
 }
 

@@ -24,42 +24,69 @@ struct PartialVector {
   int64_t count;
 };
 
-// Computes kCount outputs from `first` on, for one vector of channels. Each point is read once for
-// each row of the filter. With kIsEdge up to kWidth points at either end may lie outside the row.
-template <int kWidth, int kStride, int kCount, bool kIsEdge, typename Channels>
+// Returns the vector each of whose lanes holds channel `kChannel` of the lane's group.
+template <int kGroup, int kChannel, int... kLane>
+inline Vector SpreadChannel(Vector point, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(point, point, (kLane / kGroup * kGroup + kChannel)...);
+}
+
+// The sizes of a filter that are known when its loops are compiled.
+template <int kFilterGroup, int kFilterWidth, int kFilterStride>
+struct Filter {
+  static constexpr int kGroup = kFilterGroup, kWidth = kFilterWidth, kStride = kFilterStride;
+};
+
+// Adds the products of one channel of each group with one row of the filter, for kCount outputs
+// whose points begin at point `begin` of the row, at `from`. Each point is read once.
+template <typename Filter, int kChannel, int kCount, bool kIsEdge, typename Channels>
+__attribute__((always_inline)) inline void AddProducts(const DepthwiseRow& d, Channels channels,
+                                                       int64_t begin, const float* from,
+                                                       const float* filter,
+                                                       Vector (&sums)[kCount]) {
+  constexpr int kGroup = Filter::kGroup, kWidth = Filter::kWidth, kStride = Filter::kStride;
+  constexpr int kPoints = (kCount - 1) * kStride + kWidth;
+  constexpr std::make_integer_sequence<int, kLanes> kAll;
+  const int64_t step = d.channels, first_inside = -begin, end_inside = d.points - begin;
+  Vector weights[kWidth];
+#pragma GCC unroll 5
+  for (int x = 0; x < kWidth; ++x) {
+    weights[x] = channels.LoadFrom(filter + (x * kGroup + kChannel) * step);
+  }
+#pragma GCC unroll 20
+  for (int x = 0; x < kPoints; ++x, from += step) {
+    if (kIsEdge && x < kWidth && x < first_inside) continue;
+    if (kIsEdge && x >= kPoints - kWidth && x >= end_inside) continue;
+    Vector point = SpreadChannel<kGroup, kChannel>(channels.LoadFrom(from), kAll);
+    // This keeps the compiler from reading the point once for each sum.
+    asm("" : "+v"(point));
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) {
+      const int position = x - i * kStride;
+      if (position >= 0 && position < kWidth) sums[i] += point * weights[position];
+    }
+  }
+}
+
+// Computes kCount outputs from `first` on, for one vector of channels. With kIsEdge up to kWidth
+// points at either end may lie outside the row.
+template <typename Filter, int kCount, bool kIsEdge, typename Channels>
 __attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, const Epilogue& epilogue,
                                                     Channels channels, int64_t channel,
                                                     int64_t first) {
-  constexpr int kPoints = (kCount - 1) * kStride + kWidth;
+  constexpr int kStride = Filter::kStride;
   const int64_t step = d.channels, begin = first * kStride - d.pad;
-  const int64_t first_inside = -begin, end_inside = d.points - begin;
   Vector sums[kCount];
   const Vector bias =
       epilogue.bias != nullptr ? channels.LoadFrom(epilogue.bias + channel) : Vector{};
 #pragma GCC unroll 8
   for (Vector& sum : sums) sum = bias;
   const float* filter = d.filter + channel;
-  for (int64_t y = 0; y < d.rows; ++y) {
-    const float* from = d.input + (y * d.points + begin) * step + channel;
-    Vector weights[kWidth];
-#pragma GCC unroll 5
-    for (Vector& weight : weights) {
-      weight = channels.LoadFrom(filter);
-      filter += step;
+  for (int64_t y = 0; y < d.rows; ++y, filter += Filter::kWidth * Filter::kGroup * step) {
+    const float* const from = d.input + (y * d.points + begin) * step + channel;
+    [&]<int... kChannel>(std::integer_sequence<int, kChannel...>) __attribute__((always_inline)) {
+      (AddProducts<Filter, kChannel, kCount, kIsEdge>(d, channels, begin, from, filter, sums), ...);
     }
-#pragma GCC unroll 20
-    for (int x = 0; x < kPoints; ++x, from += step) {
-      if (kIsEdge && x < kWidth && x < first_inside) continue;
-      if (kIsEdge && x >= kPoints - kWidth && x >= end_inside) continue;
-      Vector point = channels.LoadFrom(from);
-      // This keeps the compiler from reading the point once for each sum.
-      asm("" : "+v"(point));
-#pragma GCC unroll 8
-      for (int i = 0; i < kCount; ++i) {
-        const int position = x - i * kStride;
-        if (position >= 0 && position < kWidth) sums[i] += point * weights[position];
-      }
-    }
+    (std::make_integer_sequence<int, Filter::kGroup>());
   }
   if (d.prefetch != nullptr) {
     const float* next = d.prefetch + first * kStride * step + channel;
@@ -78,32 +105,30 @@ __attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, const
   }
 }
 
-template <int kWidth, int kStride, int kCount, bool kIsEdge>
+template <typename Filter, int kCount, bool kIsEdge>
 void ConvolveVectors(const DepthwiseRow& d, int64_t first) {
   const Epilogue epilogue = d.epilogue;  // a copy that stores to the output cannot change
   for (int64_t channel = d.begin_channel; channel + kLanes <= d.end_channel; channel += kLanes) {
-    Convolve<kWidth, kStride, kCount, kIsEdge>(d, epilogue, WholeVector(), channel, first);
+    Convolve<Filter, kCount, kIsEdge>(d, epilogue, WholeVector(), channel, first);
   }
 }
 
 // Computes the last channels, which do not fill a vector.
-template <int kWidth, int kStride, int kCount>
+template <typename Filter, int kCount>
 void ConvolveLast(const DepthwiseRow& d, int64_t first) {
   const Epilogue epilogue = d.epilogue;
   const int64_t count = d.end_channel % kLanes;
-  Convolve<kWidth, kStride, kCount, true>(d, epilogue, PartialVector{count}, d.end_channel - count,
-                                          first);
+  Convolve<Filter, kCount, true>(d, epilogue, PartialVector{count}, d.end_channel - count, first);
 }
 
 using VectorsFunction = void (*)(const DepthwiseRow& d, int64_t first);
 
-template <int kWidth, int kStride, int... kCounts>
+template <typename Filter, int... kCounts>
 void ConvolveRow(const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) {
-  static constexpr VectorsFunction kInner[] = {
-      ConvolveVectors<kWidth, kStride, kCounts + 1, false>...};
-  static constexpr VectorsFunction kEdge[] = {
-      ConvolveVectors<kWidth, kStride, kCounts + 1, true>...};
-  static constexpr VectorsFunction kLast[] = {ConvolveLast<kWidth, kStride, kCounts + 1>...};
+  static constexpr VectorsFunction kInner[] = {ConvolveVectors<Filter, kCounts + 1, false>...};
+  static constexpr VectorsFunction kEdge[] = {ConvolveVectors<Filter, kCounts + 1, true>...};
+  static constexpr VectorsFunction kLast[] = {ConvolveLast<Filter, kCounts + 1>...};
+  constexpr int kWidth = Filter::kWidth, kStride = Filter::kStride;
   const bool has_last = d.end_channel % kLanes > 0;
   // The number of blocks, which have about the same size.
   int64_t blocks = (d.outputs + kOutputs - 1) / kOutputs;
@@ -127,10 +152,15 @@ void ConvolveRow(const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) 
 
 void ComputeDepthwiseRow(const DepthwiseRow& d) {
   constexpr std::make_integer_sequence<int, kOutputs> kCounts;
-  if (d.width == 3) {
-    d.stride == 1 ? ConvolveRow<3, 1>(d, kCounts) : ConvolveRow<3, 2>(d, kCounts);
+  if (d.group == 4) {
+    d.stride == 1 ? ConvolveRow<Filter<4, 3, 1>>(d, kCounts)
+                  : ConvolveRow<Filter<4, 3, 2>>(d, kCounts);
+  } else if (d.width == 3) {
+    d.stride == 1 ? ConvolveRow<Filter<1, 3, 1>>(d, kCounts)
+                  : ConvolveRow<Filter<1, 3, 2>>(d, kCounts);
   } else {
-    d.stride == 1 ? ConvolveRow<5, 1>(d, kCounts) : ConvolveRow<5, 2>(d, kCounts);
+    d.stride == 1 ? ConvolveRow<Filter<1, 5, 1>>(d, kCounts)
+                  : ConvolveRow<Filter<1, 5, 2>>(d, kCounts);
   }
 }
 

@@ -1,4 +1,5 @@
-// One row of a depthwise convolution over NHWC images, with one output for each input channel.
+// One row of a depthwise convolution over NHWC images, or of one with small groups of channels. It
+// has as many outputs as input channels.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ inline constexpr int64_t kDepthwiseStep = 16;
 
 struct DepthwiseRow {
   int64_t channels = 0;
+  int64_t group = 1;  // channels of a group: 1, or 4 if `width` is 3
   // The channels that are computed. Both are multiples of kDepthwiseStep, unless `end_channel` is
   // the number of channels.
   int64_t begin_channel = 0, end_channel = 0;
@@ -24,17 +26,17 @@ struct DepthwiseRow {
   // each.
   int64_t rows = 0;
   const float* input = nullptr;
-  const float* filter = nullptr;  // [rows, width, channels], for these rows
+  const float* filter = nullptr;  // [rows, width, group, channels], for these rows
   Epilogue epilogue;              // its activation, if any, is a clamp
   float* output = nullptr;
   // The row of the input to prefetch, because it is needed next; null if there is none.
   const float* prefetch = nullptr;
 };
 
-// Computes output(i, c) = clamp(bias(c) + sum over y, x of input(y, i * stride - pad + x, c) *
-// filter(y, x, c) + output(i, c)). Points outside the rows are left out. Each sum is added up in
-// this order, that of the filter, whatever its place in the row. Compiled for AVX-512, and for what
-// every processor here has.
+// Computes output(i, c) = clamp(bias(c) + sum over y, g, x of input(y, i * stride - pad + x,
+// c - c % group + g) * filter(y, x, g, c) + output(i, c)). Points outside the rows are left out.
+// Each sum is added up in this order, whatever its place in the row. Compiled for AVX-512, and for
+// what every processor here has.
 namespace avx512 {
 void ComputeDepthwiseRow(const DepthwiseRow& row);
 }

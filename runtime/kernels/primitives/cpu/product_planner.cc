@@ -105,6 +105,12 @@ bool DepthwisePays(const ConvolutionShape& s, const MachineSpeeds& speeds) {
          (s.strides[1] == 1 || bytes <= speeds.cache_bytes / 2);
 }
 
+// oneDNN has vectors of four channels only with AVX-512.
+bool TakesDepthwise(const ConvolutionShape& s, const PlannerContext& context) {
+  if (IsGroupedByFour(s)) return !context.speeds.has_avx512;
+  return context.numerics == Numerics::kStrict || DepthwisePays(s, context.speeds);
+}
+
 bool HasImplicitGemm(const ConvolutionShape& s) {
   return s.filter.size() == 2 && !s.channels_first && s.groups == 1;
 }
@@ -203,9 +209,7 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   const ConvolutionShape& s = p.shape;
   if (p.dtype != DType::kFloat) return Algorithm::kLoops;
   const bool is_strict = context.numerics == Numerics::kStrict;
-  if (DepthwiseSupports(s) && (is_strict || DepthwisePays(s, context.speeds))) {
-    return Algorithm::kDepthwise;
-  }
+  if (DepthwiseSupports(s) && TakesDepthwise(s, context)) return Algorithm::kDepthwise;
   // On AVX2 oneDNN's products are faster, by more than its calls cost.
   if (context.speeds.has_avx512 && IsFewPoints(s) && !is_strict) return Algorithm::kGemv;
   if (!p.has_constant_filter) return Algorithm::kOneDnn;

@@ -304,6 +304,22 @@ TEST(ProductPlannerTest, WithAvx2SomeDepthwiseConvolutionsUseOneDnn) {
   EXPECT_EQ(plan("zen4", 14, 512, 2), Algorithm::kDepthwise);
 }
 
+TEST(ProductPlannerTest, WithAvx2GroupsOfFourChannelsTakeTheDepthwiseLoops) {
+  ConvolutionShape grouped = Square(1, 56, 3, 128, 128);
+  grouped.groups = 32;
+  ConvolutionShape wide = grouped;
+  wide.groups = 16;
+  for (const char* const machine : kMachines) {
+    const bool has_avx512 = FindMachineSpeeds(machine)->has_avx512;
+    for (const Numerics numerics : {Numerics::kFast, Numerics::kStrict}) {
+      const Planner planner(machine, 1, numerics);
+      EXPECT_EQ(planner.Convolution(grouped),
+                has_avx512 ? Algorithm::kOneDnn : Algorithm::kDepthwise);
+      EXPECT_EQ(planner.Convolution(wide), Algorithm::kOneDnn);
+    }
+  }
+}
+
 TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   for (const char* const machine : kAvx512WithoutAmx) {
     const Planner planner(machine);
