@@ -18,7 +18,7 @@ namespace tessera {
 // Sums wrap. A value: it refers to the packed bytes.
 class ByteMatrix {
  public:
-  enum class Loops { kForCpu, kPlain };
+  enum class Loops { kForCpu, kAvx2 };
 
   static size_t PackedSize(int64_t depth, int64_t columns);
 
@@ -33,7 +33,7 @@ class ByteMatrix {
   // The approximate time to multiply a row, for the chunks of parallel loops.
   double RowNanoseconds() const;
 
-  // `sums_stride` elements lie between rows of `sums`. The plain loops run on every processor.
+  // `sums_stride` elements lie between rows of `sums`. The loops for AVX2 run on every processor.
   void Multiply(const uint8_t* a, int64_t rows, int32_t* sums, int64_t sums_stride,
                 Loops loops = Loops::kForCpu) const;
 

@@ -60,20 +60,51 @@ TESSERA_VNNI void MultiplyVnni(const PanelProduct& p) {
   }
 }
 
+// Bytes are widened to words, whose products are added in pairs without saturation. A vector holds
+// two partial sums for each of four columns. The sums of six rows and two vectors leave registers
+// for the operands of one row.
 template <int kCount, int kWidth>
-void MultiplyPlain(const PanelProduct& p) {
-  for (int i = 0; i < kCount; ++i) {
-    int32_t sums[kWidth * kLanes] = {};
-    const uint8_t* const a = p.a + i * p.depth;
-    const int8_t* weights = p.panel;
+void MultiplyAvx2(const PanelProduct& p) {
+  constexpr int kColumns = 4, kSums = 2;  // columns of a vector, and vectors of a row
+  const auto widen = [](const void* bytes) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
+  };
+  const __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (int64_t column = 0; column < p.columns; column += kSums * kColumns) {
+    __m256i sums[kCount][kSums] = {};
+    const int8_t* weights = p.panel + 4 * column;
     for (int64_t k = 0; k < p.depth; k += 4, weights += kWidth * 64) {
-      const int32_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
-      for (int j = 0; j < kWidth * kLanes; ++j) {
-        const int8_t* const b = weights + 4 * j;
-        sums[j] += a0 * b[0] + a1 * b[1] + a2 * b[2] + a3 * b[3];
+      const __m256i b[kSums] = {widen(weights), widen(weights + 16)};
+#pragma GCC unroll 6
+      for (int i = 0; i < kCount; ++i) {
+        // The assembly is volatile, so that the compiler keeps the order of the rows. It would
+        // otherwise hold several of them at once, which leaves no registers for the sums.
+        __m128i four;
+        asm volatile("vpbroadcastd %1, %0"
+                     : "=x"(four)
+                     : "m"(*reinterpret_cast<const char(*)[4]>(p.a + i * p.depth + k)));
+        const __m256i a = _mm256_cvtepu8_epi16(four);
+#pragma GCC unroll 2
+        for (int v = 0; v < kSums; ++v) {
+          sums[i][v] = _mm256_add_epi32(sums[i][v], _mm256_madd_epi16(a, b[v]));
+        }
+        asm volatile("" : "+x"(sums[i][0]), "+x"(sums[i][1]));
       }
     }
-    std::copy_n(sums, p.columns, p.sums + i * p.sums_stride);
+    const int64_t left = p.columns - column;
+    const __m256i exists = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(left)), numbers);
+#pragma GCC unroll 6
+    for (int i = 0; i < kCount; ++i) {
+      // The sums of columns 0, 1, 4, 5, 2, 3, 6 and 7.
+      const __m256i added = _mm256_hadd_epi32(sums[i][0], sums[i][1]);
+      const __m256i all = _mm256_permute4x64_epi64(added, 0b11011000);
+      int32_t* const to = p.sums + i * p.sums_stride + column;
+      if (left >= kSums * kColumns) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), all);
+      } else {
+        _mm256_maskstore_epi32(to, exists, all);
+      }
+    }
   }
 }
 
@@ -91,7 +122,7 @@ struct PanelFunctions {
 // clang-format on
 
 constexpr PanelFunctions kVnni = TESSERA_PANEL_FUNCTIONS(MultiplyVnni);
-constexpr PanelFunctions kPlain = TESSERA_PANEL_FUNCTIONS(MultiplyPlain);
+constexpr PanelFunctions kAvx2 = TESSERA_PANEL_FUNCTIONS(MultiplyAvx2);
 
 bool HasVnni() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -154,7 +185,7 @@ double ByteMatrix::RowNanoseconds() const {
 
 void ByteMatrix::Multiply(const uint8_t* a, int64_t rows, int32_t* sums, int64_t sums_stride,
                           Loops loops) const {
-  const PanelFunctions& functions = loops == Loops::kForCpu && HasVnni() ? kVnni : kPlain;
+  const PanelFunctions& functions = loops == Loops::kForCpu && HasVnni() ? kVnni : kAvx2;
   PanelProduct p{.panel = packed_, .depth = row_size(), .sums_stride = sums_stride};
   for (int64_t first = 0; first < columns_; first += kPanel) {
     p.columns = std::min(kPanel, columns_ - first);
