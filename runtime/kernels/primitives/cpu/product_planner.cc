@@ -32,8 +32,12 @@ Algorithm PlanWeights(int64_t n, int64_t k, int64_t positions, int64_t rows,
   }
   // Up to these sizes oneDNN is at least as fast, because it does not wait for weights.
   constexpr int64_t kMinColumns = 32, kMinDepth = 16, kWeightsPerRow = 512;
-  // oneDNN's products on AVX2 read weights as fast for more rows than these.
-  constexpr int64_t kAvx2Rows = 64;
+  // On AVX2 oneDNN's products read weights as fast for more rows than these. Its convolutions read
+  // their input in place, which takes longer than a packed copy from so many channels on.
+  constexpr int64_t kAvx2Rows = 64, kAvx2Channels = 80;
+  if (!speeds.has_avx512 && positions > 1 && k >= kAvx2Channels && n >= kMinColumns) {
+    return Algorithm::kFmaGemm;
+  }
   const bool pays = (speeds.has_avx512 || rows <= kAvx2Rows) && n >= kMinColumns &&
                     k >= kMinDepth && n * k * positions >= kWeightsPerRow * rows;
   return pays ? Algorithm::kFmaGemm : Algorithm::kOneDnn;

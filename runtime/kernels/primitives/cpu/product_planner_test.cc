@@ -320,6 +320,19 @@ TEST(ProductPlannerTest, WithAvx2GroupsOfFourChannelsTakeTheDepthwiseLoops) {
   }
 }
 
+TEST(ProductPlannerTest, WithAvx2ConvolutionsOfManyChannelsPackTheirRows) {
+  const auto plan = [](const char* machine, int64_t channels, int64_t filter) {
+    ConvolutionShape s = Square(4, 28, filter, channels, channels);
+    s.strides = {2, 2};
+    s.output = {14, 14};
+    return Planner(machine).Convolution(s);
+  };
+  EXPECT_EQ(plan("avx2", 128, 3), Algorithm::kFmaGemm);
+  EXPECT_EQ(plan("avx2", 80, 5), Algorithm::kFmaGemm);
+  EXPECT_EQ(plan("avx2", 64, 5), Algorithm::kOneDnn);
+  EXPECT_EQ(plan("avx2", 128, 1), Algorithm::kOneDnn);
+}
+
 TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   for (const char* const machine : kAvx512WithoutAmx) {
     const Planner planner(machine);
