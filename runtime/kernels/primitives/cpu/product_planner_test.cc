@@ -353,6 +353,19 @@ TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   EXPECT_EQ(Planner("intel-amx").Convolution(Square(8, 28, 3, 128, 128)), Algorithm::kAmxGemm);
 }
 
+TEST(ProductPlannerTest, WinogradComputesDilatedConvolutionsWhoseTilesAreFilled) {
+  const auto plan = [](const char* machine, int64_t dilation) {
+    ConvolutionShape s = Square(1, 65, 3, 64, 64);
+    s.dilations = s.pad_before = s.pad_after = {dilation, dilation};
+    return Planner(machine).Convolution(s);
+  };
+  for (const char* const machine : kMachines) {
+    if (FindMachineSpeeds(machine)->has_amx) continue;
+    EXPECT_EQ(plan(machine, 2), Algorithm::kWinograd4) << machine;
+    EXPECT_NE(plan(machine, 60), Algorithm::kWinograd4) << machine;
+  }
+}
+
 TEST(ProductPlannerTest, FasterMultiplicationLeavesLessToWinograd) {
   MachineSpeeds speeds = *FindMachineSpeeds("zen4");
   const ConvolutionShape shape = Square(1, 14, 3, 256, 256);

@@ -39,8 +39,8 @@ void TransformInputTile(const WinogradTiling& tiling, const float* input, int64_
   const int size = tiling.input_tile();
   const float* points[kMaxPoints];
   for (int p = 0; p < tiling.points(); ++p) {
-    const int64_t row = place.row - s.pad_before[0] + p / size;
-    const int64_t column = place.column - s.pad_before[1] + p % size;
+    const int64_t row = place.row - s.pad_before[0] + p / size * s.dilations[0];
+    const int64_t column = place.column - s.pad_before[1] + p % size * s.dilations[1];
     const bool inside = row >= 0 && row < s.input[0] && column >= 0 && column < s.input[1];
     points[p] =
         inside ? input + ((place.image * s.input[0] + row) * s.input[1] + column) * s.in_channels
@@ -57,12 +57,13 @@ void ConvolveTile(const WinogradTiling& tiling, const Epilogue& epilogue, int64_
   const int size = tiling.output_tile;
   std::vector<float> sums(s.out_channels), scratch(s.out_channels);
   for (int i = 0; i < size * size; ++i) {
-    const int64_t row = place.row + i / size, column = place.column + i % size;
+    const int64_t row = place.row + i / size * s.dilations[0];
+    const int64_t column = place.column + i % size * s.dilations[1];
     if (row >= s.output[0] || column >= s.output[1]) continue;
     std::fill(sums.begin(), sums.end(), 0);
     for (int position = 0; position < 9; ++position) {
-      const int64_t y = row - s.pad_before[0] + position / 3,
-                    x = column - s.pad_before[1] + position % 3;
+      const int64_t y = row - s.pad_before[0] + position / 3 * s.dilations[0];
+      const int64_t x = column - s.pad_before[1] + position % 3 * s.dilations[1];
       if (y < 0 || y >= s.input[0] || x < 0 || x >= s.input[1]) continue;
       const float* const in =
           input + ((place.image * s.input[0] + y) * s.input[1] + x) * s.in_channels;
@@ -90,7 +91,8 @@ bool TransformOutputTile(const WinogradTiling& tiling, const Epilogue& epilogue,
   const int size = tiling.output_tile;
   float* points[kMaxPoints];
   for (int i = 0; i < size * size; ++i) {
-    const int64_t row = place.row + i / size, column = place.column + i % size;
+    const int64_t row = place.row + i / size * s.dilations[0];
+    const int64_t column = place.column + i % size * s.dilations[1];
     points[i] =
         row < s.output[0] && column < s.output[1]
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
@@ -188,9 +190,9 @@ bool WinogradSupports(const ConvolutionShape& s, Activation activation) {
     return dims[0] == value && dims[1] == value;
   };
   return s.filter.size() == 2 && !s.channels_first && s.groups == 1 && all(s.filter, 3) &&
-         all(s.strides, 1) && all(s.dilations, 1) && s.in_channels % 16 == 0 &&
-         s.out_channels % 16 == 0 && s.in_channels >= 32 && s.out_channels >= 32 &&
-         s.in_channels <= kMaxChannels && IsClamp(activation);
+         all(s.strides, 1) && s.in_channels % 16 == 0 && s.out_channels % 16 == 0 &&
+         s.in_channels >= 32 && s.out_channels >= 32 && s.in_channels <= kMaxChannels &&
+         IsClamp(activation);
 }
 
 absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s, int output_tile,

@@ -77,6 +77,15 @@ TEST(WinogradTest, WithoutPaddingAndOnThreads) {
   ExpectAsDirect(shape, {.bias = true}, &pool);
 }
 
+TEST(WinogradTest, DilatedFilters) {
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (const int64_t dilation : {2, 3, 12}) {
+    ConvolutionShape shape = Same3x3(2, 17, 10, 32, 32);
+    shape.dilations = shape.pad_before = shape.pad_after = {dilation, 2};
+    ExpectAsDirect(shape, {.bias = true, .add = true}, &pool);
+  }
+}
+
 TEST(WinogradTest, SeveralBlocksOfTiles) {
   // 1,024 tiles of 64 channels need more than one block, even for each of two threads, which get
   // tiles of their own.
@@ -88,9 +97,10 @@ TEST(WinogradTest, SeveralBlocksOfTiles) {
 
 // The transforms spread such a value over its whole tile, but only the outputs that read it may
 // hold it.
-TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
+void ExpectInfinitiesStay(int64_t dilation, int64_t expected_others) {
   const float infinity = std::numeric_limits<float>::infinity();
-  const ConvolutionShape s = Same3x3(2, 9, 11, 32, 48);
+  ConvolutionShape s = Same3x3(2, 9, 11, 32, 48);
+  s.dilations = s.pad_before = s.pad_after = {dilation, dilation};
   const PostOps post_ops = {.bias = true, .add = true};
   const Tensor input = RandomTensor({2, 9, 11, 32}, 1), filter = RandomTensor({3, 3, 32, 48}, 2);
   const Tensor bias = RandomTensor({48}, 3), before = RandomTensor({2, 9, 11, 48}, 4);
@@ -116,7 +126,12 @@ TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
     ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(actual) : actual == expected[i])
         << "at " << i << ": " << actual << ", not " << expected[i];
   }
-  EXPECT_EQ(others, (9 + 4 + 6) * 48);
+  EXPECT_EQ(others, expected_others * 48);
+}
+
+TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
+  ExpectInfinitiesStay(/*dilation=*/1, 9 + 4 + 6);
+  ExpectInfinitiesStay(/*dilation=*/2, 6 + 4 + 6);
 }
 
 TEST(WinogradTest, SupportsOnlyWhatItsTransformsCover) {

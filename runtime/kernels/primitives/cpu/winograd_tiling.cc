@@ -5,12 +5,20 @@
 #include "runtime/kernels/primitives/cpu/micro_kernel.h"
 
 namespace tessera {
+namespace {
+
+int64_t CountTiles(int64_t outputs, int64_t dilation, int64_t output_tile) {
+  const int64_t step = dilation * output_tile;
+  return (outputs + step - 1) / step * dilation;
+}
+
+}  // namespace
 
 WinogradTiling::WinogradTiling(const ConvolutionShape& shape, int output_tile)
     : shape(shape),
       output_tile(output_tile),
-      rows((shape.output[0] + output_tile - 1) / output_tile),
-      columns((shape.output[1] + output_tile - 1) / output_tile) {}
+      rows(CountTiles(shape.output[0], shape.dilations[0], output_tile)),
+      columns(CountTiles(shape.output[1], shape.dilations[1], output_tile)) {}
 
 double WinogradTiling::TileBytes() const {
   return sizeof(float) * points() * static_cast<double>(shape.in_channels + shape.out_channels);

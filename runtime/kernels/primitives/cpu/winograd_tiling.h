@@ -1,4 +1,6 @@
-// The tiles of a convolution by Winograd's minimal filtering F(m x m, 3x3), and their cost.
+// The tiles of a convolution by Winograd's minimal filtering F(m x m, 3x3), and their cost. A
+// dilated convolution is a dense one of every few rows and columns, whose tiles lie between each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +19,13 @@ struct WinogradTiling {
   int input_tile() const { return output_tile + 2; }
   int points() const { return input_tile() * input_tile(); }
 
-  // The first row and column of a tile's outputs.
+  // The first row and column of a tile's outputs. The next ones are a dilation further.
   struct Place {
     int64_t image, row, column;
   };
   Place PlaceOf(int64_t tile) const {
-    return {tile / (rows * columns), tile / columns % rows * output_tile,
-            tile % columns * output_tile};
+    return {tile / (rows * columns), FirstOutput(tile / columns % rows, shape.dilations[0]),
+            FirstOutput(tile % columns, shape.dilations[1])};
   }
 
   // Bytes of a transformed tile and its products, and of the transformed filter.
@@ -41,6 +43,11 @@ struct WinogradTiling {
   const ConvolutionShape& shape;
   const int output_tile;
   const int64_t rows, columns;
+
+ private:
+  int64_t FirstOutput(int64_t index, int64_t dilation) const {
+    return index / dilation * dilation * output_tile + index % dilation;
+  }
 };
 
 }  // namespace tessera
