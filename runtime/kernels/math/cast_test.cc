@@ -1,6 +1,9 @@
 // Conversions that the recorded calls leave out.
+#include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -26,6 +29,30 @@ TEST(CastTest, QuantisedNumbersAreTheIntegersAsWhichTheyAreStored) {
   EXPECT_EQ(back.Bitcast(DType::kInt8, back.shape()).flat<int8_t>(),
             absl::MakeConstSpan({int8_t{3}, int8_t{-2}}));
   EXPECT_EQ(Converted(back, DType::kQint32).dtype(), DType::kQint32);
+}
+
+TEST(CastTest, FloatsAreRoundedToTheNearestBfloat16AtAnyPosition) {
+  // Bits of a float and of its bfloat16: ties go to the even one, a carry may reach infinity, and a
+  // NaN keeps its sign and becomes quiet.
+  const std::pair<uint32_t, uint16_t> kCases[] = {
+      {0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, {0x3f807fff, 0x3f80},
+      {0xbf818000, 0xbf82}, {0x3fffffff, 0x4000}, {0x00008001, 0x0001}, {0x80000000, 0x8000},
+      {0x7f7fffff, 0x7f80}, {0xff7fffff, 0xff80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80},
+      {0x7f800001, 0x7fc0}, {0xff80ffff, 0xffc0}, {0x7fffffff, 0x7fff}, {0xffc12345, 0xffc1}};
+  constexpr int kCount = 2 * 16 + 7;  // two vectors and a rest
+  for (int first = 0; first < std::size(kCases); ++first) {
+    std::vector<float> values;
+    std::vector<int16_t> expected;
+    for (int i = 0; i < kCount; ++i) {
+      const auto& [bits, rounded] = kCases[(first + i) % std::size(kCases)];
+      values.push_back(std::bit_cast<float>(bits));
+      expected.push_back(static_cast<int16_t>(rounded));
+    }
+    const Tensor rounded = Converted(Tensor::Vector<float>(values), DType::kBfloat16);
+    EXPECT_EQ(rounded.Bitcast(DType::kInt16, rounded.shape()).flat<int16_t>(),
+              absl::MakeConstSpan(expected))
+        << "from case " << first << " on";
+  }
 }
 
 TEST(CastTest, OneDtypeIsLeftAlone) {

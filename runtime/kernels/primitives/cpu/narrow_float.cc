@@ -23,6 +23,21 @@ inline uint16_t BfloatBits(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
+// Returns BfloatBits() of eight floats, 32 bits each. A loop over BfloatBits() takes twice the
+// time, because compilers pack its vectors to 16 bits and unpack them again.
+inline __m256i BfloatBitsOfEight(const float* from) {
+  const __m256 values = _mm256_loadu_ps(from);
+  const __m256i bits = _mm256_castps_si256(values);
+  const __m256i is_odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded =
+      _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), is_odd);
+  const __m256i nan = _mm256_or_si256(bits, _mm256_set1_epi32(0x00400000));
+  const __m256 is_nan = _mm256_cmp_ps(values, values, _CMP_UNORD_Q);
+  const __m256 chosen =
+      _mm256_blendv_ps(_mm256_castsi256_ps(rounded), _mm256_castsi256_ps(nan), is_nan);
+  return _mm256_srli_epi32(_mm256_castps_si256(chosen), 16);
+}
+
 void LoadFloats(DType dtype, const char* from, int64_t stride, int64_t count, float* to) {
   if (dtype == DType::kHalf) {
     if (stride == sizeof(Eigen::half)) {
@@ -89,7 +104,15 @@ void FromFloat(const float* from, Eigen::half* to, int64_t count) {
 
 void FromFloat(const float* from, Eigen::bfloat16* to, int64_t count) {
   uint16_t* const bits = reinterpret_cast<uint16_t*>(to);
-  for (int64_t i = 0; i < count; ++i) bits[i] = BfloatBits(from[i]);
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m256i packed =
+        _mm256_packus_epi32(BfloatBitsOfEight(from + i), BfloatBitsOfEight(from + i + 8));
+    // The halves of both operands alternate after packing.
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(bits + i),
+                        _mm256_permute4x64_epi64(packed, 0xd8));
+  }
+  for (; i < count; ++i) bits[i] = BfloatBits(from[i]);
 }
 
 void RunAsFloat(const LoopBlock& block, absl::Span<const DType> dtypes, InnerLoop inner) {
