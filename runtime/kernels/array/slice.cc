@@ -152,14 +152,16 @@ absl::Status SlicingKernel::WriteSlice(KernelContext& ctx, const Slice& slice, c
                                        Tensor* target) const {
   // As in TensorFlow any value fits where nothing is written.
   if (slice.full_shape.num_elements() == 0) return absl::OkStatus();
-  // Dimensions of the slice's shape, aligned with the value's from the right.
+  // Dimensions of the slice's shape, aligned with the value's from the right. The value may have
+  // more, of one element each, in front.
   const int surplus = slice.full_shape.rank() - value.rank();
-  bool fits = surplus >= 0;
+  bool fits = true;
   IndexVector value_strides(slice.full_shape.rank(), 0);
   const auto row_major = RowMajorStrides(value.shape().dims());
   for (int d = 0; fits && d < value.rank(); ++d) {
-    if (value.dim(d) != 1) value_strides[surplus + d] = row_major[d];
-    fits = value.dim(d) == 1 || value.dim(d) == slice.full_shape.dim(surplus + d);
+    if (value.dim(d) == 1) continue;
+    fits = surplus + d >= 0 && value.dim(d) == slice.full_shape.dim(surplus + d);
+    if (fits) value_strides[surplus + d] = row_major[d];
   }
   if (!fits) {
     return absl::InvalidArgumentError(absl::StrCat("a value of shape ", value.shape().ToString(),

@@ -53,6 +53,23 @@ TEST(SliceTest, ElementsWithGapsAreCopied) {
               ElementsAre(6));
 }
 
+TEST(SliceTest, ValuesOfUpdatesMayHaveMoreDimensionsOfOneElement) {
+  const auto update = [](const Tensor& value) {
+    const Tensor zeros = Tensor::Zeros(DType::kFloat, {2, 3}).value();
+    return RunOp("TensorStridedSliceUpdate",
+                 {zeros, Tensor::Vector<int32_t>({0, 1}), Tensor::Vector<int32_t>({2, 3}),
+                  Tensor::Vector<int32_t>({1, 1}), value});
+  };
+  const auto rows = update(Tensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4}));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->flat<float>(), ElementsAre(0, 1, 2, 0, 3, 4));
+  const auto one = update(Tensor::Of<float>({1, 1, 1}, {5}));
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(one->flat<float>(), ElementsAre(0, 5, 5, 0, 5, 5));
+  EXPECT_EQ(update(Tensor::Zeros(DType::kFloat, {2, 2, 2}).value()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(SliceTest, NothingBeyondTheEndIsEmpty) {
   EXPECT_EQ(Slice(Range({2, 3}), {2, 3}, {0, 0}).num_elements(), 0);
   EXPECT_EQ(StridedSlice(Range({2, 3}), {2, 3}, {2, 3}, {1, 1}, 0).num_elements(), 0);
