@@ -110,11 +110,13 @@ absl::StatusOr<Tensor> TensorArray::Read(KernelContext& ctx, int64_t index) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckOpen());
   const int64_t size = static_cast<int64_t>(elements_.size());
-  if (index < 0 || index >= size) {
+  if (index < 0 || (index >= size && !options_.accumulate)) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read index ", index, " of a tensor array of ", size, " elements"));
   }
-  Element& element = elements_[index];
+  // No gradient has reached what lies behind the end.
+  Element beyond;
+  Element& element = index < size ? elements_[index] : beyond;
   if (element.cleared) {
     return absl::InvalidArgumentError(
         absl::StrCat("index ", index,

@@ -40,7 +40,8 @@ class TensorArray : public Resource {
   // Errors of all below: INVALID_ARGUMENT for an index out of range, a value that does not fit, a
   // second write, a read after clearing, and once the array is closed. `add_n` adds up gradients.
   absl::Status Write(KernelContext& ctx, AddN::Function* add_n, int64_t index, Tensor value);
-  // Zeros of the element shape, if that is known, for an element that was never written.
+  // Zeros of the element shape, if that is known, for an element that was never written, and for
+  // one behind the end of an array of gradients.
   absl::StatusOr<Tensor> Read(KernelContext& ctx, int64_t index);
   // The array of gradients of this one for `source`, made the first time: of the same size, which
   // is fixed from then on. The shape of its elements has the dimensions `outer` before those here.

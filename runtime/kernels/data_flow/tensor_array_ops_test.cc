@@ -65,5 +65,29 @@ TEST(TensorArrayConcatTest, RefusesMoreRowsThanFitInANumber) {
   EXPECT_EQ(joined->Run(inputs).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(TensorArrayGradTest, ZerosLieBehindTheEnd) {
+  const Tensor size = Tensor::Scalar<int32_t>(2);
+  const std::vector<Tensor> array =
+      KernelRunner::Create("TensorArrayV3", {size},
+                           {{"dtype", DType::kFloat}, {"element_shape", PartialShape({3})}})
+          .value()
+          .Run({size})
+          .value();
+  const std::vector<Tensor> gradient =
+      KernelRunner::Create("TensorArrayGradV3", array, {{"source", "gradients"}})
+          .value()
+          .Run(array)
+          .value();
+  const auto read = [](const std::vector<Tensor>& from, int32_t index) {
+    return RunOp("TensorArrayReadV3", {from[0], Tensor::Scalar(index), from[1]},
+                 {{"dtype", DType::kFloat}});
+  };
+  const auto zeros = read(gradient, 5);
+  ASSERT_TRUE(zeros.ok()) << zeros.status();
+  EXPECT_THAT(zeros->flat<float>(), ElementsAre(0, 0, 0));
+  EXPECT_EQ(read(gradient, -1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(read(array, 5).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera
