@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
@@ -16,6 +17,7 @@
 namespace tessera {
 namespace {
 
+// The prefix of a checkpoint, which may be a tensor of any rank with one element.
 absl::StatusOr<std::string> ScalarString(const KernelContext& ctx, int i, absl::string_view name) {
   const Tensor& tensor = ctx.input(i);
   if (tensor.dtype() != DType::kString || tensor.num_elements() != 1) {
@@ -40,7 +42,9 @@ absl::Status CheckNames(const KernelContext& ctx, int num_tensors) {
 }
 
 // Reads tensors, or slices of them. Where the file allows, they alias the mapped checkpoint.
-// Errors: those of CheckpointReader; INVALID_ARGUMENT if a tensor has another type than declared.
+// Errors: NOT_FOUND for the first tensor that is missing; if there is none, INVALID_ARGUMENT naming
+// all tensors of another type than declared; else the error of the tensor, of those that cannot be
+// read, whose name is first in order. TensorFlow has the same precedence.
 class RestoreV2Kernel : public OpKernel {
  public:
   explicit RestoreV2Kernel(const KernelBuild& build)
@@ -51,20 +55,22 @@ class RestoreV2Kernel : public OpKernel {
     RETURN_IF_ERROR(CheckNames(ctx, ctx.num_outputs()));
     ASSIGN_OR_RETURN(const auto checkpoint,
                      OpenForStep<CheckpointReader>(ctx, "open_checkpoint", prefix));
-    // Of the first tensor that has one, whichever thread is the first to find one: a damaged file
-    // fails in the same words each time.
+    RETURN_IF_ERROR(CheckTensors(ctx, checkpoint->reader(), prefix));
+    // The error is that of the first tensor by name, whichever thread finds one first: a damaged
+    // file fails in the same words each time.
     absl::Mutex mu;
     absl::Status error;
-    int64_t error_index = ctx.num_outputs();
+    std::string error_name;
     // Checking the tensors' checksums is what takes time: about the speed of memory.
     constexpr double kCostPerTensor = 1e5;
     ctx.ParallelFor(ctx.num_outputs(), kCostPerTensor, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        absl::Status status = Restore(ctx, checkpoint->reader(), prefix, static_cast<int>(i));
+        absl::Status status = Restore(ctx, checkpoint->reader(), static_cast<int>(i));
         if (status.ok()) continue;
+        const std::string& name = ctx.input(1).flat<std::string>()[i];
         absl::MutexLock lock(&mu);
-        if (i < error_index) {
-          error_index = i;
+        if (error.ok() || name < error_name) {
+          error_name = name;
           error = std::move(status);
         }
       }
@@ -73,16 +79,25 @@ class RestoreV2Kernel : public OpKernel {
   }
 
  private:
-  absl::Status Restore(KernelContext& ctx, const CheckpointReader& reader,
-                       const std::string& prefix, int i) const {
+  absl::Status CheckTensors(const KernelContext& ctx, const CheckpointReader& reader,
+                            const std::string& prefix) const {
+    std::vector<std::string> of_other_types;
+    for (size_t i = 0; i < dtypes_.size(); ++i) {
+      const std::string& name = ctx.input(1).flat<std::string>()[i];
+      ASSIGN_OR_RETURN(const CheckpointEntry entry, reader.Find(name));
+      if (entry.dtype == dtypes_[i]) continue;
+      of_other_types.push_back(absl::StrCat("tensor '", name, "' of checkpoint '", prefix, "' is ",
+                                            DTypeName(entry.dtype), ", the graph restores it as ",
+                                            DTypeName(dtypes_[i])));
+    }
+    if (of_other_types.empty()) return absl::OkStatus();
+    std::sort(of_other_types.begin(), of_other_types.end());
+    return absl::InvalidArgumentError(absl::StrJoin(of_other_types, "; "));
+  }
+
+  static absl::Status Restore(KernelContext& ctx, const CheckpointReader& reader, int i) {
     const std::string& name = ctx.input(1).flat<std::string>()[i];
     const std::string& slice = ctx.input(2).flat<std::string>()[i];
-    ASSIGN_OR_RETURN(const CheckpointEntry entry, reader.Find(name));
-    if (entry.dtype != dtypes_[i]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tensor '", name, "' of checkpoint '", prefix, "' is ", DTypeName(entry.dtype),
-          ", the graph restores it as ", DTypeName(dtypes_[i])));
-    }
     absl::StatusOr<Tensor> tensor = slice.empty() ? reader.Read(name) : Slice(reader, name, slice);
     if (!tensor.ok()) return tensor.status();
     ctx.set_output(i, *std::move(tensor));
@@ -143,8 +158,11 @@ class MergeV2CheckpointsKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "'checkpoint_prefixes' must be a vector, has shape ", prefixes.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const std::string merged, ScalarString(ctx, 1, "destination_prefix"));
-    return MergeCheckpoints(prefixes.flat<std::string>(), merged);
+    if (!ctx.input(1).shape().IsScalar()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'destination_prefix' must be a scalar, has shape ", ctx.input(1).shape().ToString()));
+    }
+    return MergeCheckpoints(prefixes.flat<std::string>(), ctx.input(1).scalar<std::string>());
   }
 };
 REGISTER_KERNEL("MergeV2Checkpoints", kCpu, MergeV2CheckpointsKernel);
