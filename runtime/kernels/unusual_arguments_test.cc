@@ -1,5 +1,6 @@
 // What TensorFlow takes and refuses where tensors are empty, ranks are not the usual ones, or
 // attributes have no use.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -76,6 +77,63 @@ TEST(UnusualArgumentsTest, RangesOfAllNumbersAreScalars) {
   EXPECT_EQ(differentiate({1}, -1), kInvalid);
   EXPECT_EQ(differentiate({1}, 1), kOk);
   EXPECT_EQ(differentiate({}, 1), kInvalid);
+}
+
+TEST(UnusualArgumentsTest, RangesOfQuantizedNumbersAreScalars) {
+  const auto zeros = [](const Shape& shape) {
+    return Tensor::Zeros(DType::kQuint8, shape).value();
+  };
+  const Tensor sums = Tensor::Zeros(DType::kQint32, {2, 2}).value();
+  const AttrMap window = {{"ksize", std::vector<int64_t>(4, 1)},
+                          {"strides", std::vector<int64_t>(4, 1)},
+                          {"padding", "VALID"}};
+  const AttrMap step = {{"strides", std::vector<int64_t>(4, 1)}, {"padding", "VALID"}};
+  const AttrMap to_bytes = {{"out_type", DType::kQuint8}};
+  struct Case {
+    const char* op;
+    std::vector<Tensor> numbers;
+    int num_ranges;
+    AttrMap attrs;
+    std::vector<int> lenient;  // the ends of ranges that may be vectors of one element
+  };
+  const Case cases[] = {
+      {"QuantizedAdd", {zeros({2}), zeros({2})}, 2, {}, {}},
+      {"QuantizedMul", {zeros({2}), zeros({2})}, 2, {}, {}},
+      {"QuantizedBiasAdd", {zeros({2, 2}), zeros({2})}, 2, {{"out_type", DType::kQint32}}, {}},
+      {"QuantizedConv2D", {zeros({1, 2, 2, 1}), zeros({1, 1, 1, 1})}, 2, step, {}},
+      {"QuantizedRelu", {zeros({2})}, 1, {}, {}},
+      {"QuantizedRelu6", {zeros({2})}, 1, {}, {}},
+      {"QuantizedMaxPool", {zeros({1, 2, 2, 1})}, 1, window, {}},
+      {"QuantizedAvgPool", {zeros({1, 2, 2, 1})}, 1, window, {}},
+      {"QuantizedInstanceNorm", {zeros({1, 2, 2, 1})}, 1, {}, {}},
+      {"QuantizeDownAndShrinkRange", {sums}, 1, to_bytes, {}},
+      {"Requantize", {sums}, 2, to_bytes, {}},
+      {"QuantizedMatMul", {zeros({2, 2}), zeros({2, 2})}, 2, {}, {1, 2, 3}},
+      {"QuantizeAndDequantizeV2", {Floats({2})}, 1, {}, {}},
+      {"QuantizeAndDequantizeV4", {Floats({2})}, 1, {}, {}},
+  };
+  for (const Case& op : cases) {
+    std::vector<Tensor> inputs = op.numbers;
+    for (int i = 0; i < 2 * op.num_ranges; ++i) inputs.push_back(Tensor::Scalar(i % 2 * 2 - 1.f));
+    EXPECT_EQ(CodeOf(op.op, inputs, op.attrs), kOk) << op.op;
+    for (int i = 0; i < 2 * op.num_ranges; ++i) {
+      std::vector<Tensor> changed = inputs;
+      Tensor& end = changed[op.numbers.size() + i];
+      end = end.Reshaped({1}).value();
+      const bool fits = std::count(op.lenient.begin(), op.lenient.end(), i) > 0;
+      EXPECT_EQ(CodeOf(op.op, changed, op.attrs), fits ? kOk : kInvalid) << op.op << ", " << i;
+    }
+  }
+  const Tensor bits = Tensor::Scalar<int32_t>(8), one = Tensor::Vector<float>({1});
+  EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {Floats({2}), Floats({1}), one, bits}), kOk);
+}
+
+TEST(UnusualArgumentsTest, SampleRatesAreScalars) {
+  const auto transform = [](const Shape& shape) {
+    return CodeOf("Mfcc", {Floats({1, 2, 129}), Tensor::Of<int32_t>(shape, {8000})});
+  };
+  EXPECT_EQ(transform({}), kOk);
+  EXPECT_EQ(transform({1}), kInvalid);
 }
 
 TEST(UnusualArgumentsTest, BandsOfMatricesAreScalars) {

@@ -101,7 +101,7 @@ class MfccKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& spectrogram = ctx.input(0);
     const Tensor& sample_rate = ctx.input(1);
-    if (spectrogram.rank() != 3 || sample_rate.num_elements() != 1) {
+    if (spectrogram.rank() != 3 || !sample_rate.shape().IsScalar()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "spectrogram must be 3-dimensional and sample_rate a scalar, they have shapes ",
           spectrogram.shape().ToString(), " and ", sample_rate.shape().ToString()));

@@ -183,7 +183,10 @@ class QuantizeAndDequantizeKernel : public OpKernel {
   static absl::Status CheckRange(KernelContext& ctx, int axis, int64_t slices) {
     for (int i : {1, 2}) {
       const Tensor& end = ctx.input(i);
-      const bool fits = axis < 0 ? end.num_elements() == 1 : end.shape() == Shape{slices};
+      // Version 3 takes any tensor of one element, as TensorFlow's does.
+      const bool fits = axis >= 0              ? end.shape() == Shape{slices}
+                        : ctx.num_inputs() > 3 ? end.num_elements() == 1
+                                               : end.shape().IsScalar();
       if (!fits) {
         return absl::InvalidArgumentError(absl::StrCat("the range must have ", slices,
                                                        " minima and maxima, input ", i,

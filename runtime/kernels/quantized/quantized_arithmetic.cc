@@ -40,8 +40,13 @@ class QuantizedMatMulKernel : public OpKernel {
   absl::Status Multiply(KernelContext& ctx) const {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
-    ASSIGN_OR_RETURN(const auto range_a, ReadRange<A>(ctx, 2));
-    ASSIGN_OR_RETURN(const auto range_b, ReadRange<B>(ctx, 4));
+    // TensorFlow takes vectors of one element for all ends but the first.
+    if (!ctx.input(2).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("min_a must be a scalar, has shape ", ctx.input(2).shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const auto range_a, ReadRange<A>(ctx, 2, RangeEnds::kSingle));
+    ASSIGN_OR_RETURN(const auto range_b, ReadRange<B>(ctx, 4, RangeEnds::kSingle));
     if (range_a.min == range_a.max || range_b.min == range_b.max) {
       return absl::InvalidArgumentError("max_a and max_b must be larger than min_a and min_b");
     }
@@ -173,7 +178,7 @@ class RequantizeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
     constexpr RangeEnds kEnds =
-        kTarget == Target::kRangeOnly ? RangeEnds::kFirst : RangeEnds::kSingle;
+        kTarget == Target::kRangeOnly ? RangeEnds::kFirst : RangeEnds::kScalar;
     ASSIGN_OR_RETURN(const auto in, ReadRange<int32_t>(ctx, 1, kEnds));
     QuantizedRange<Byte> out;
     if constexpr (kTarget == Target::kRequested) {

@@ -12,18 +12,22 @@
 
 namespace tessera {
 
-// Whether the ends of a range are single numbers, or the first ones of tensors.
-enum class RangeEnds { kSingle, kFirst };
+// Whether the ends of a range are scalars, single numbers of any rank, or the first ones of
+// tensors.
+enum class RangeEnds { kScalar, kSingle, kFirst };
 
 // Returns inputs i and i + 1 as the range of T.
-// Errors: INVALID_ARGUMENT unless both are one number, or have a first one, and the minimum is not
+// Errors: INVALID_ARGUMENT unless both have the shape that `ends` says, and the minimum is not
 // above the maximum.
 template <typename T>
 absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i,
-                                            RangeEnds ends = RangeEnds::kSingle) {
+                                            RangeEnds ends = RangeEnds::kScalar) {
   for (int j = i; j < i + 2; ++j) {
     const int64_t count = ctx.input(j).num_elements();
-    if (ends == RangeEnds::kSingle ? count != 1 : count < 1) {
+    const bool fits = ends == RangeEnds::kScalar   ? ctx.input(j).shape().IsScalar()
+                      : ends == RangeEnds::kSingle ? count == 1
+                                                   : count >= 1;
+    if (!fits) {
       return absl::InvalidArgumentError(absl::StrCat("input ", j, " must be a scalar, has shape ",
                                                      ctx.input(j).shape().ToString()));
     }

@@ -92,7 +92,7 @@ class QuantizedBatchNormKernel : public OpKernel {
     RETURN_IF_ERROR(CheckImages(x));
     QuantizedRange<uint8_t> ranges[5];
     for (int i = 0; i < 5; ++i) {
-      ASSIGN_OR_RETURN(ranges[i], ReadRange<uint8_t>(ctx, 3 * i + 1));
+      ASSIGN_OR_RETURN(ranges[i], ReadRange<uint8_t>(ctx, 3 * i + 1, RangeEnds::kSingle));
       if (i == 0 || ctx.input(3 * i).shape() == Shape{x.dim(3)}) continue;
       return absl::InvalidArgumentError(absl::StrCat("input ", 3 * i, " must be a vector of ",
                                                      x.dim(3), " elements, has shape ",
