@@ -59,6 +59,25 @@ constexpr char kNumbers[] = R"(
   text = Const() {dtype: string, value: string(["a", "b"])}
   pattern = Const() {dtype: string, value: string("b")}
 )";
+constexpr char kTexts[] = R"(
+  text = Const() {dtype: string, value: string("")}
+  names = Const() {dtype: string, value: string(["a"])}
+  one = Const() {dtype: int32, value: int32(1)}
+  value = Const() {dtype: float, value: float(1)}
+  writer = SummaryWriter()
+  longs = Const() {dtype: int64, value: int64([0, 0])}
+  row = Const() {dtype: int32, value: int32([1, 2])}
+  indices = Reshape(longs, row) {T: int64, Tshape: int32}
+  dims = Const() {dtype: int64, value: int64([1, 1])}
+  yes = Const() {dtype: bool, value: bool(true)}
+  ten = Const() {dtype: int64, value: int64(10)}
+)";
+constexpr char kBatch[] = R"(
+  rows = Const() {dtype: float, value: float([1, 2])}
+  parts = Const() {dtype: int64, value: int64([7, 0, 2])}
+  row = Const() {dtype: int32, value: int32([1, 3])}
+  index = Reshape(parts, row) {T: int64, Tshape: int32}
+)";
 constexpr char kDataset[] = R"(
   def twice(x: int64) -> (y: int64):
     sum = AddV2(x, x) {T: int64}
@@ -172,6 +191,28 @@ std::vector<Case> StrictCases() {
       {"Fingerprint.method",
        Tensor::Scalar("farmhash64"),
        {kNumbers, "y = Fingerprint(text, x) {T: string}"}},
+      {"ReadFile.filename", Tensor::Scalar("/dev/null"), {"", "y = ReadFile(x)"}},
+      {"CreateSummaryFileWriter.logdir",
+       Tensor::Scalar(absl::StrCat(::testing::TempDir(), "/events")),
+       {kTexts, "y = CreateSummaryFileWriter(writer, x, one, one, text)"}},
+      {"SparseCrossV2.sep",
+       Tensor::Scalar("_"),
+       {kTexts,
+        "y = SparseCrossV2(indices, names, dims, x) {N: 1, sparse_types: [string], dense_types: "
+        "[]}"}},
+      {"Unbatch.id",
+       Long(7),
+       {kBatch, "y = Unbatch(rows, index, x) {T: float, timeout_micros: 100000}"}},
+      {"ParseSingleSequenceExample.context_dense_keys",
+       Tensor::Scalar("key"),
+       {kTexts,
+        "y = ParseSingleSequenceExample(text, names, x, value, text) {Ncontext_dense: 1, "
+        "Tcontext_dense: [float], context_dense_shapes: [<>]}"}},
+      {"ParseSingleSequenceExample.debug_name",
+       Tensor::Scalar("name"),
+       {kTexts,
+        "y = ParseSingleSequenceExample(text, names, text, value, x) {Ncontext_dense: 1, "
+        "Tcontext_dense: [float], context_dense_shapes: [<>]}"}},
       {"SparseSplit.split_dim", Long(0), {"", R"(
           first = Const() {dtype: int64, value: int64([0])}
           columns = Const() {dtype: int32, value: int32(1)}
@@ -194,6 +235,21 @@ std::vector<Case> LenientCases() {
           value = Const() {dtype: float, value: float(1)}
           put = QueueEnqueueV2(queue, value) {Tcomponents: [float]}
           y = QueueDequeueManyV2(queue, x, ^put) {component_types: [float]}
+        )"}},
+      {"SparseCrossHashed.num_buckets",
+       Long(10),
+       {kTexts,
+        "y = SparseCrossHashed(indices, names, dims, x, yes, longs) {N: 1, sparse_types: [string], "
+        "dense_types: []}"}},
+      {"SparseCrossHashed.strong_hash",
+       Tensor::Scalar(true),
+       {kTexts,
+        "y = SparseCrossHashed(indices, names, dims, ten, x, longs) {N: 1, sparse_types: [string], "
+        "dense_types: []}"}},
+      {"WriteScalarSummary.step", Long(1), {kTexts, R"(
+          folder = Const() {dtype: string, value: string("/dev/null")}
+          create = CreateSummaryFileWriter(writer, folder, one, one, text)
+          y = WriteScalarSummary(writer, x, text, one, ^create) {T: int32}
         )"}},
       {"ExpandDims.dim", Int(0), {kCollective, "y = ExpandDims(value, x) {T: float, Tdim: int32}"}},
       {"Range.start", Int(0), {kNumbers, "y = Range(x, two, one) {Tidx: int32}"}},

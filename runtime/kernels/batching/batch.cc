@@ -12,6 +12,7 @@
 #include "runtime/kernels/batching/joined_parts.h"
 #include "runtime/kernels/batching/tensor_mailbox.h"
 #include "runtime/kernels/host_values.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -117,12 +118,6 @@ absl::StatusOr<std::vector<Part>> ReadIndex(const Tensor& index, int64_t rows) {
   return parts;
 }
 
-absl::StatusOr<int64_t> ReadId(const Tensor& id) {
-  if (id.num_elements() == 1) return id.scalar<int64_t>();
-  return absl::InvalidArgumentError(
-      absl::StrCat("id must be a scalar, has shape ", id.shape().ToString()));
-}
-
 // A kernel whose executions in several steps meet in a mailbox.
 class MailboxKernel : public AsyncOpKernel {
  public:
@@ -169,7 +164,7 @@ class UnbatchKernel : public MailboxKernel {
       return absl::InvalidArgumentError("batched_tensor must have at least one dimension");
     }
     ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadIndex(ctx.input(1), batched.dim(0)));
-    ASSIGN_OR_RETURN(const int64_t id, ReadId(ctx.input(2)));
+    ASSIGN_OR_RETURN(const int64_t id, ReadIntegerOfScalar(ctx.input(2), "id"));
     ASSIGN_OR_RETURN(const IntrusivePtr<TensorMailbox> mailbox, Mailbox(ctx));
     for (const Part& part : parts) {
       mailbox->Put(part.id, batched.Slice(part.begin, part.end), timeout_);
@@ -198,7 +193,7 @@ class UnbatchGradKernel : public MailboxKernel {
       return absl::InvalidArgumentError("original_input and grad must have at least one dimension");
     }
     ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadIndex(ctx.input(1), original.dim(0)));
-    ASSIGN_OR_RETURN(const int64_t id, ReadId(ctx.input(3)));
+    ASSIGN_OR_RETURN(const int64_t id, ReadIntegerOfScalar(ctx.input(3), "id"));
     ASSIGN_OR_RETURN(const IntrusivePtr<TensorMailbox> mailbox, Mailbox(ctx));
     if (parts.empty()) {
       ASSIGN_OR_RETURN(Tensor zeros,

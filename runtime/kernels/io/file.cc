@@ -18,7 +18,7 @@ class ReadFileKernel : public OpKernel {
   explicit ReadFileKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& name = ctx.input(0);
-    if (name.num_elements() != 1) {
+    if (!name.shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("filename must be a scalar, has shape ", name.shape().ToString()));
     }

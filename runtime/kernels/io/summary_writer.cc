@@ -52,12 +52,20 @@ class SummaryWriterKernel : public OpKernel {
 };
 REGISTER_KERNEL("SummaryWriter", kCpu, SummaryWriterKernel);
 
+// The value of an input with one element, which may have dimensions: TensorFlow's kernels check the
+// arguments of a file and the step of serialised summaries alone.
 template <typename T>
 absl::StatusOr<T> ScalarInput(const KernelContext& ctx, int i, absl::string_view name) {
   const Tensor& input = ctx.input(i);
   if (input.dtype() == DTypeOf<T> && input.num_elements() == 1) return input.scalar<T>();
   return absl::InvalidArgumentError(
       absl::StrCat(name, " must be a scalar, has shape ", input.shape().ToString()));
+}
+
+absl::Status CheckScalar(const KernelContext& ctx, int i, absl::string_view name) {
+  if (ctx.input(i).shape().IsScalar()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be a scalar, has shape ", ctx.input(i).shape().ToString()));
 }
 
 absl::StatusOr<ResourceHandle> Handle(const KernelContext& ctx) {
@@ -69,6 +77,10 @@ class CreateSummaryFileWriterKernel : public OpKernel {
   explicit CreateSummaryFileWriterKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const ResourceHandle handle, Handle(ctx));
+    int i = 1;
+    for (const char* name : {"logdir", "max_queue", "flush_millis", "filename_suffix"}) {
+      RETURN_IF_ERROR(CheckScalar(ctx, i++, name));
+    }
     ASSIGN_OR_RETURN(const std::string directory, ScalarInput<std::string>(ctx, 1, "logdir"));
     ASSIGN_OR_RETURN(const int32_t max_queue, ScalarInput<int32_t>(ctx, 2, "max_queue"));
     ASSIGN_OR_RETURN(const int32_t flush_millis, ScalarInput<int32_t>(ctx, 3, "flush_millis"));
@@ -227,6 +239,7 @@ class WriteRawProtoSummaryKernel : public WriteEventKernel {
 
  protected:
   absl::Status Fill(const KernelContext& ctx, Event* event) const override {
+    RETURN_IF_ERROR(CheckScalar(ctx, 1, "step"));
     for (const std::string& bytes : ctx.input(2).flat<std::string>()) {
       if (!event->mutable_summary()->MergeFromString(bytes)) {
         return absl::InvalidArgumentError("an element of 'tensor' is no Summary");

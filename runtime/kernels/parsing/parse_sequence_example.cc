@@ -141,6 +141,10 @@ class ParseSequenceExampleKernel : public OpKernel {
           absl::StrCat("serialized must be a ", greatest_rank == 0 ? "scalar" : "vector",
                        ", has shape ", serialized.shape().ToString()));
     }
+    if (keys_ == KeySource::kScalars && !names.shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("debug_name must be a scalar, has shape ", names.shape().ToString()));
+    }
     if (names.num_elements() != 0 && names.num_elements() != serialized.num_elements()) {
       return absl::InvalidArgumentError(absl::StrCat("there are ", names.num_elements(),
                                                      " names for ", serialized.num_elements(),
@@ -213,7 +217,7 @@ class ParseSequenceExampleKernel : public OpKernel {
     const auto set = [&](int kind, absl::string_view what, auto* features) {
       std::vector<std::string> keys;
       for (int i = scalar_keys_[kind].begin; i < scalar_keys_[kind].end; ++i) {
-        if (ctx.input(i).num_elements() != 1) {
+        if (!ctx.input(i).shape().IsScalar()) {
           status.Update(absl::InvalidArgumentError(absl::StrCat(
               what, " must be scalars, one has shape ", ctx.input(i).shape().ToString())));
           return;
@@ -226,6 +230,11 @@ class ParseSequenceExampleKernel : public OpKernel {
     set(1, "context_dense_keys", &spec->context.dense);
     set(2, "feature_list_sparse_keys", &spec->lists.sparse);
     set(3, "feature_list_dense_keys", &spec->lists.dense);
+    if (!ctx.input(1).shape().IsVector()) {
+      status.Update(absl::InvalidArgumentError(
+          absl::StrCat("feature_list_dense_missing_assumed_empty must be a vector, has shape ",
+                       ctx.input(1).shape().ToString())));
+    }
     const auto optional = ctx.input(1).flat<std::string>();
     for (DenseFeatureList& list : spec->lists.dense) {
       list.may_be_missing = std::find(optional.begin(), optional.end(), list.key) != optional.end();

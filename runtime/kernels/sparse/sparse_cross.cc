@@ -96,8 +96,9 @@ class SparseCrossV2Kernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& separator = ctx.input(separator_.begin);
-    if (separator.num_elements() != 1) {
-      return absl::InvalidArgumentError("sep must be one string");
+    if (!separator.shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sep must be a scalar, has shape ", separator.shape().ToString()));
     }
     FeatureColumns columns;
     RETURN_IF_ERROR(columns.Read(ctx, indices_, values_, shapes_, dense_));
@@ -127,9 +128,9 @@ class SparseCrossHashedKernel : public OpKernel {
     const Tensor& num_buckets = ctx.input(dense_.end);
     const Tensor& strong = ctx.input(dense_.end + 1);
     const Tensor& salt = ctx.input(dense_.end + 2);
-    if (num_buckets.rank() != 0 || strong.rank() != 0 || !(salt.shape() == Shape{2})) {
+    if (num_buckets.num_elements() != 1 || strong.num_elements() != 1 || salt.shape() != Shape{2}) {
       return absl::InvalidArgumentError(
-          "num_buckets and strong_hash must be scalars, and salt a vector of two");
+          "num_buckets and strong_hash must have one element, and salt must be a vector of two");
     }
     FeatureColumns columns;
     RETURN_IF_ERROR(columns.Read(ctx, indices_, values_, shapes_, dense_));
