@@ -192,7 +192,7 @@ bool WinogradSupports(const ConvolutionShape& s, Activation activation) {
   return s.filter.size() == 2 && !s.channels_first && s.groups == 1 && all(s.filter, 3) &&
          all(s.strides, 1) && s.in_channels % 16 == 0 && s.out_channels % 16 == 0 &&
          s.in_channels >= 32 && s.out_channels >= 32 && s.in_channels <= kMaxChannels &&
-         IsClamp(activation);
+         s.dilations[0] <= s.output[0] && s.dilations[1] <= s.output[1] && IsClamp(activation);
 }
 
 absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s, int output_tile,

@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-// Returns true if ConvolveWinograd() can compute this convolution: a 3x3 filter of any dilation
-// with stride 1 over NHWC images, channels in multiples of 16, and at most a clamping activation.
+// Returns true if ConvolveWinograd() can compute this convolution: a 3x3 filter with stride 1 over
+// NHWC images, dilated by no more than the size of the output, channels in multiples of 16, and at
+// most a clamping activation.
 bool WinogradSupports(const ConvolutionShape& shape, Activation activation);
 
 // Does what Convolution::Run() does, for shapes that WinogradSupports(), with tiles of output_tile

@@ -141,6 +141,11 @@ TEST(WinogradTest, SupportsOnlyWhatItsTransformsCover) {
   ConvolutionShape strided = Same3x3(1, 56, 56, 64, 64);
   strided.strides = {2, 2};
   EXPECT_FALSE(WinogradSupports(strided, Activation::kNone));
+  ConvolutionShape dilated = Same3x3(1, 56, 56, 64, 64);
+  dilated.dilations = {56, 2};
+  EXPECT_TRUE(WinogradSupports(dilated, Activation::kNone));
+  dilated.dilations = {1, int64_t{1} << 60};
+  EXPECT_FALSE(WinogradSupports(dilated, Activation::kNone)) << "the tiles cannot be counted";
 }
 
 }  // namespace
