@@ -372,6 +372,23 @@ TEST(UnusualArgumentsTest, NothingIsCountedInNoColumns) {
   EXPECT_THAT((*counts)[2].flat<int64_t>(), ElementsAre(0));
 }
 
+TEST(UnusualArgumentsTest, CountedMatricesHaveRows) {
+  const AttrMap attrs = {{"output_type", DType::kInt64}, {"binary_output", false}};
+  const Tensor none = Tensor::Zeros(DType::kInt64, {0}).value();
+  const auto zeros = [](const Shape& shape) { return Tensor::Zeros(DType::kInt64, shape).value(); };
+  EXPECT_EQ(CodeOf("DenseCountSparseOutput", {zeros({4, 0}), none}, attrs), kOk);
+  EXPECT_EQ(CodeOf("DenseCountSparseOutput", {zeros({0, 4}), none}, attrs), kInvalid);
+  EXPECT_EQ(CodeOf("DenseCountSparseOutput", {none, none}, attrs), kOk);
+  const auto count_sparse = [&](int64_t rows) {
+    return CodeOf("SparseCountSparseOutput",
+                  {zeros({0, 2}), none, Tensor::Vector<int64_t>({rows, 4}), none}, attrs);
+  };
+  EXPECT_EQ(count_sparse(1), kOk);
+  EXPECT_EQ(count_sparse(0), kInvalid);
+  EXPECT_EQ(CodeOf("RaggedCountSparseOutput", {Tensor::Vector<int64_t>({0}), none, none}, attrs),
+            kInvalid);
+}
+
 TEST(UnusualArgumentsTest, NumbersOfSegmentsStepsAndElementsAreScalars) {
   const Tensor rows = Tensor::Zeros(DType::kFloat, {2, 3}).value();
   const Tensor ids = Tensor::Vector<int32_t>({0, 1});

@@ -94,10 +94,11 @@ class CountSparseOutputBase : public OpKernel {
 
  protected:
   // `row_of(i)` is the row of value i, below `rows`; -1 rows: there is one, and no dimension for
-  // it.
+  // it. Errors: INVALID_ARGUMENT for a matrix without rows, and for a negative value.
   template <typename RowOf>
   absl::Status Count(KernelContext& ctx, const Tensor& values, const Tensor& weights, int64_t rows,
                      RowOf row_of) const {
+    if (rows == 0) return absl::InvalidArgumentError("a matrix without rows cannot be counted");
     RETURN_IF_ERROR(CheckWeights(weights, values));
     return VisitRealType(ctx.output_type(1), [&]<typename T>() -> absl::Status {
       // By row and value; most of the rows may be empty.
