@@ -318,10 +318,22 @@ inline void TransposeSquare(const Transposition& t, int64_t row, int64_t column,
 }
 #endif
 
+// Prefetches a share of the lines of the rows that follow: the columns of a line, kSquare of which
+// are transposed at a time, take turns. GCC drops calls of functions that only prefetch, so that
+// this one must be inlined.
+[[gnu::always_inline]] inline void PrefetchNextRows(const Transposition& t, int64_t column) {
+  constexpr int64_t kShares = kLine / kSquare;
+  const float* next = t.from + (t.rows + column / kSquare % kShares) * t.from_stride + column;
+  for (int64_t row = 0; row < t.rows; row += kShares, next += kShares * t.from_stride) {
+    __builtin_prefetch(next);
+  }
+}
+
 void TransposeRows(const Transposition& t) {
   const int64_t whole_rows = t.rows / kLanes * kLanes;
   for (int64_t column = 0; column < t.columns; column += kSquare) {
     const int64_t count = std::min(kSquare, t.columns - column);
+    if (t.prefetches) PrefetchNextRows(t, column);
     int64_t row = 0;
     if (count == kSquare) {
       for (; row < whole_rows; row += kLanes) TransposeSquare<true>(t, row, column, count);

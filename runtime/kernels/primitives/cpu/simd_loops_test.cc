@@ -86,7 +86,8 @@ TEST_P(SimdLoopsTest, TransposesEachNumberOfRowsAndColumns) {
                          .from = from.data(),
                          .from_stride = from_stride,
                          .to = to.data(),
-                         .to_stride = to_stride});
+                         .to_stride = to_stride,
+                         .prefetches = columns % 2 == 1});
       for (int64_t j = 0; j < columns; ++j) {
         for (int64_t i = 0; i < to_stride; ++i) {
           const float expected = i >= stored ? -77 : i < rows ? from[i * from_stride + j] : 0;

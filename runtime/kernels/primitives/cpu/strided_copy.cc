@@ -252,7 +252,8 @@ void TransposeTile(const TransposeTiles::Tile& tile, const Dim& across, const Di
                            from + tile.across * across.from_stride + column * along.from_stride),
                        .from_stride = along.from_stride / kWidth,
                        .to = reinterpret_cast<float*>(to + tile.across * across.to_stride) + column,
-                       .to_stride = across.to_stride / kWidth});
+                       .to_stride = across.to_stride / kWidth,
+                       .prefetches = column + 2 * rows <= tile.along_end});
       column += rows;
     }
   }
