@@ -35,7 +35,7 @@ void MultiplyStrip(const TransposedBlock& strip) {
     Vector w[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      float* const at = panel + term * kBlock + kLanes * v;
+      float* const at = panel + term * kStripColumns + kLanes * v;
       if (kPacks) {
         w[v] = load(b, v);
         Store(w[v], at);
@@ -58,11 +58,11 @@ void MultiplyStrip(const TransposedBlock& strip) {
     prefetch.Issue();
 #pragma GCC unroll 8
     for (int i = 0; i < kStride; ++i) add_term(i);
-    panel += kStride * kBlock;
+    panel += kStride * kStripColumns;
   }
   for (; term < strip.depth; ++term) {
     add_term(0);
-    panel += kBlock;
+    panel += kStripColumns;
   }
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) {
@@ -98,7 +98,7 @@ void Multiply(const TransposedBlock& block) {
   for (; strip.columns > 0; strip.columns -= kStripColumns) {
     kStrips[strip.rows - 1][strip.columns > kLanes][strip.b != nullptr](strip);
     if (strip.b != nullptr) strip.b += kStripColumns;
-    strip.panel += kStripColumns;
+    strip.panel += strip.depth * kStripColumns;
     strip.out += kStripColumns;
     for (PrefetchRange& range : strip.next) range = PrefetchRange();
   }

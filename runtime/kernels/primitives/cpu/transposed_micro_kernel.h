@@ -17,8 +17,8 @@ struct TransposedBlock {
   int64_t depth = 0;              // at most kTransposedDepth
   const float* a = nullptr;       // the rows of one term; the next term is `a_step` floats on
   int64_t a_step = 0;
-  // The columns of one term; the next term is `b_step` floats on. They are copied to `panel`,
-  // kBlock floats for each term, while they are multiplied. Null if `panel` holds them already.
+  // The columns of one term; the next term is `b_step` floats on. They are copied to `panel`, which
+  // has kBlock floats for each term, while they are multiplied. Null if `panel` holds them already.
   const float* b = nullptr;
   int64_t b_step = 0;
   float* panel = nullptr;
