@@ -6,11 +6,11 @@
 #include <bit>
 
 #include "runtime/base/status.h"
-#include "runtime/kernels/primitives/cpu/activation_loop.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/gemv_rows.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/post_op_rows.h"
 
 namespace tessera {
 namespace {
@@ -65,27 +65,6 @@ void Dot(const float* x, const T* y, int64_t y_stride, int64_t count, float* sum
   }
 }
 
-// Writes the terms to which the product is added: the bias, and the output if `add` is set.
-void StartRow(bool add, const float* bias, int64_t count, float* output) {
-  if (!add) std::fill_n(output, count, 0.0f);
-  if (bias == nullptr) return;
-  for (int64_t j = 0; j < count; ++j) output[j] += bias[j];
-}
-
-// Applies an activation in place.
-void Activate(const PostOps& post_ops, int64_t count, float* values) {
-  if (post_ops.activation == Activation::kNone) return;
-  if (const ActivationLoop activate = ActivationLoopOf(post_ops.activation); activate != nullptr) {
-    return activate(post_ops.alpha, values, count);
-  }
-  const Epilogue clamp = ClampEpilogue(post_ops, nullptr);
-  const float high = clamp.high;
-  for (int64_t j = 0; j < count; ++j) {
-    const float x = values[j] < 0 ? 0 : values[j];  // NaN passes through
-    values[j] = x > high ? high : x;
-  }
-}
-
 void AddProduct(const GemvRows& rows) {
   if (HasAvx512()) return avx512::AddProduct(rows);
   avx2::AddProduct(rows);
@@ -109,7 +88,7 @@ absl::Status Multiply(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool 
     ASSIGN_OR_RETURN(workspace, ctx.AllocateTemp(DType::kFloat, {parts - 1, m, n}));
     std::fill_n(workspace.data<float>(), workspace.num_elements(), 0.0f);
   }
-  for (int64_t i = 0; i < m; ++i) StartRow(post_ops.add, bias, n, output + i * n);
+  for (int64_t i = 0; i < m; ++i) StartSums(post_ops, bias, n, output + i * n);
   RETURN_IF_ERROR(ForEachChunk(ctx, chunks, cost / chunks, [&](int64_t chunk) {
     const int64_t begin = std::min(chunk * size, rows), end = std::min(begin + size, rows);
     if (transpose_b) {
@@ -139,7 +118,7 @@ absl::Status Multiply(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool 
     const float* const sums = workspace.data<float>() + (part - 1) * m * n;
     for (int64_t i = 0; i < m * n; ++i) output[i] += sums[i];
   }
-  Activate(post_ops, m * n, output);
+  FinishSums(post_ops, m * n, output);
   return absl::OkStatus();
 }
 

@@ -73,6 +73,7 @@ absl::StatusOr<MatMulPlan> MakePlan(const MatMulShape& shape, const PostOps& pos
   }
   problem.is_transposed = shape.transpose_a && !shape.transpose_b && shape.batch_size() == 1 &&
                           !post_ops.bias && post_ops.activation == Activation::kNone;
+  problem.transpose_b = shape.transpose_b;
   problem.has_constant_weights = has_constant_weights;
   problem.has_panels = has_panels;
   plan.algorithm = PlanMatMul(problem, {SpeedsForCpu(), std::max(threads, 1), numerics});
@@ -93,6 +94,10 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulPlan& plan, const flo
     case ProductAlgorithm::kOrdered:
       return MultiplyOrdered(ctx, given, post_ops, a, b.data<float>(), bias, out);
     case ProductAlgorithm::kTransposed:
+      if (!given.transpose_a) {
+        return TransposingGemm(ctx, given.m * given.batch_size(), given.n, given.k, post_ops, a,
+                               b.data<float>(), bias, out);
+      }
       TransposedGemm(ctx, given.m, given.n, given.k, a, b.data<float>(), post_ops.add, out);
       return absl::OkStatus();
     default:

@@ -24,7 +24,8 @@ enum class ProductAlgorithm {
   kDepthwise,   // depthwise_convolution.h
   kWinograd2,   // winograd.h, with tiles of 2 x 2 outputs
   kWinograd4,   // winograd.h, with tiles of 4 x 4 outputs
-  kTransposed,  // transposed_gemm.h: gradients of weights, which are sums over many rows
+  kTransposed,  // transposed_gemm.h: gradients of weights, which are sums over many rows, and some
+                // products by weights that compete for few sets of the cache
   kOrdered,     // ordered_gemm.h: the same order of additions for every row
 };
 
@@ -50,6 +51,7 @@ struct MatMulProblem {
   int64_t batch = 1;  // products
   // One product whose left-hand side is not transposed.
   bool is_single = true;
+  bool transpose_b = false;
   // One product whose left-hand side alone is transposed, and whose only post-op is an addition.
   bool is_transposed = false;
   bool has_constant_weights = false;

@@ -182,6 +182,19 @@ TEST(ProductPlannerTest, GradientsOfWeightsUseTheTransposedAlgorithm) {
   EXPECT_EQ(plan("avx2", 128, 512, 1600), Algorithm::kTransposed);
 }
 
+TEST(ProductPlannerTest, RowsAreTransposedWhereWeightsConflictInTheCacheOfAvx2) {
+  const Planner planner("avx2");
+  EXPECT_EQ(planner.VaryingMatMul(64, 512, 784), Algorithm::kTransposed);
+  EXPECT_EQ(planner.VaryingMatMul(64, 1024, 256), Algorithm::kTransposed);
+  EXPECT_EQ(planner.VaryingMatMul(64, 768, 784), Algorithm::kOneDnn);
+  EXPECT_EQ(planner.VaryingMatMul(16, 512, 784), Algorithm::kOneDnn) << "few rows";
+  EXPECT_EQ(planner.VaryingMatMul(2048, 1024, 256), Algorithm::kOneDnn)
+      << "oneDNN copies the weights for many rows";
+  EXPECT_EQ(PlanMatMul({.m = 64, .n = 512, .k = 784, .transpose_b = true}, planner.context()),
+            Algorithm::kOneDnn);
+  EXPECT_EQ(Planner("zen4").VaryingMatMul(64, 512, 784), Algorithm::kOneDnn);
+}
+
 TEST(ProductPlannerTest, OneDnnComputesColumnsWhereThatIsFaster) {
   const auto chunks = [](int64_t m, int64_t n, int64_t k, int threads = 1) {
     return PlanColumnChunks(m, n, k, /*transpose_b=*/false, Planner("zen4", threads).context());

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/post_op_rows.h"
+#include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/cpu/transposed_micro_kernel.h"
 
 namespace tessera {
@@ -17,10 +20,13 @@ constexpr int64_t kGroupRows = 140;
 // until they are packed.
 constexpr int64_t kGroupPanels = 8;
 
+// A product and its post-ops. The rows of two terms lie `a_step` floats apart.
 struct Operands {
   int64_t m, n, k;
-  const float *a, *b;
-  bool add;
+  const float* a;
+  int64_t a_step;
+  const float *b, *bias;
+  PostOps post_ops;
   float* out;
 };
 
@@ -55,6 +61,7 @@ void AddTerms(const Operands& o, const Range& rows, int64_t block_rows, const Ra
   const int64_t parts = gemm::Blocks(columns.count) * blocks;
   const int64_t next = terms.begin + terms.count;
   const Range next_terms = {next, std::min(gemm::kTransposedDepth, o.k - next)};
+  const bool adds = o.post_ops.add || o.bias != nullptr;
   int64_t part = 0;
   for (int64_t column = 0; column < columns.count; column += kBlock) {
     const Range width = {columns.begin + column, std::min(kBlock, columns.count - column)};
@@ -64,42 +71,98 @@ void AddTerms(const Operands& o, const Range& rows, int64_t block_rows, const Ra
           {.rows = std::min(block_rows, rows.count - row),
            .columns = width.count,
            .depth = terms.count,
-           .a = o.a + terms.begin * o.m + rows.begin + row,
-           .a_step = o.m,
+           .a = o.a + terms.begin * o.a_step + rows.begin + row,
+           .a_step = o.a_step,
            .b = row == 0 ? o.b + terms.begin * o.n + width.begin : nullptr,
            .b_step = o.n,
            .panel = panel,
            .out = o.out + (rows.begin + row) * o.n + width.begin,
            .out_step = o.n,
-           .add = o.add || terms.begin > 0,
-           .next = {Prefetched(o.b, o.n, share, columns), Prefetched(o.a, o.m, share, rows)}});
+           .add = adds || terms.begin > 0,
+           .next = {Prefetched(o.b, o.n, share, columns), Prefetched(o.a, o.a_step, share, rows)}});
     }
   }
+}
+
+// Computes the outputs of some rows and columns.
+void ComputeGroup(const Operands& o, const Range& rows, int64_t block_rows, const Range& columns) {
+  const auto for_each_row = [&](auto&& apply) {
+    for (int64_t i = 0; i < rows.count; ++i) {
+      apply(o.out + (rows.begin + i) * o.n + columns.begin);
+    }
+  };
+  if (o.bias != nullptr) {
+    for_each_row(
+        [&](float* sums) { StartSums(o.post_ops, o.bias + columns.begin, columns.count, sums); });
+  }
+  for (int64_t term = 0; term < o.k; term += gemm::kTransposedDepth) {
+    AddTerms(o, rows, block_rows, columns, {term, std::min(gemm::kTransposedDepth, o.k - term)});
+  }
+  for_each_row([&](float* sums) { FinishSums(o.post_ops, columns.count, sums); });
+}
+
+void Multiply(KernelContext& ctx, const Operands& o) {
+  const int64_t panels = gemm::Blocks(o.n);
+  const int64_t block_rows = gemm::EqualBlocks(o.m, gemm::TransposedMicroKernelForCpu().max_rows);
+  const int64_t group_rows = kGroupRows / block_rows * block_rows;
+  const double nanoseconds =
+      2.0 * static_cast<double>(o.m * kBlock * o.k) / SpeedsForCpu().fma_flops;
+  ctx.ParallelFor(panels, nanoseconds, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; panel += kGroupPanels) {
+      const int64_t column = panel * kBlock;
+      const int64_t next_column = std::min(std::min(panel + kGroupPanels, end) * kBlock, o.n);
+      for (int64_t row = 0; row < o.m; row += group_rows) {
+        ComputeGroup(o, {row, std::min(group_rows, o.m - row)}, block_rows,
+                     {column, next_column - column});
+      }
+    }
+  });
 }
 
 }  // namespace
 
 void TransposedGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,
                     const float* b, bool add, float* output) {
-  const Operands operands = {m, n, k, a, b, add, output};
-  const int64_t panels = gemm::Blocks(n);
-  const int64_t block_rows = gemm::EqualBlocks(m, gemm::TransposedMicroKernelForCpu().max_rows);
-  const int64_t group_rows = kGroupRows / block_rows * block_rows;
-  const double nanoseconds = 2.0 * static_cast<double>(m * kBlock * k) / SpeedsForCpu().fma_flops;
-  ctx.ParallelFor(panels, nanoseconds, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; panel += kGroupPanels) {
-      const int64_t column = panel * kBlock;
-      const Range columns = {column,
-                             std::min(std::min(panel + kGroupPanels, end) * kBlock, n) - column};
-      for (int64_t row = 0; row < m; row += group_rows) {
-        const Range rows = {row, std::min(group_rows, m - row)};
-        for (int64_t term = 0; term < k; term += gemm::kTransposedDepth) {
-          AddTerms(operands, rows, block_rows, columns,
-                   {term, std::min(gemm::kTransposedDepth, k - term)});
-        }
-      }
+  Multiply(ctx, {.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a,
+                 .a_step = m,
+                 .b = b,
+                 .bias = nullptr,
+                 .post_ops = {.add = add},
+                 .out = output});
+}
+
+absl::Status TransposingGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k,
+                             const PostOps& post_ops, const float* a, const float* b,
+                             const float* bias, float* output) {
+  const simd::Loops& loops = simd::LoopsForCpu();
+  const int64_t blocks = (m + loops.lanes - 1) / loops.lanes, step = blocks * loops.lanes;
+  ASSIGN_OR_RETURN(Tensor transposed, ctx.AllocateTemp(DType::kFloat, {k, step}));
+  float* const to = transposed.data<float>();
+  const double nanoseconds = static_cast<double>(loops.lanes * k) / SpeedsForCpu().packed_floats;
+  ctx.ParallelFor(blocks, nanoseconds, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin * loops.lanes; row < std::min(end * loops.lanes, m);
+         row += loops.lanes) {
+      loops.transpose({.rows = std::min(loops.lanes, m - row),
+                       .columns = k,
+                       .from = a + row * k,
+                       .from_stride = k,
+                       .to = to + row,
+                       .to_stride = step});
     }
   });
+  Multiply(ctx, {.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = to,
+                 .a_step = step,
+                 .b = b,
+                 .bias = bias,
+                 .post_ops = post_ops,
+                 .out = output});
+  return absl::OkStatus();
 }
 
 }  // namespace tessera

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/post_ops.h"
 
 namespace tessera {
 
@@ -13,5 +15,12 @@ namespace tessera {
 // the threads, which are those of the step.
 void TransposedGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,
                     const float* b, bool add, float* output);
+
+// Computes output = activation(a * b + bias + output), for `a` of m x k and `b` of k x n, row-major
+// and without gaps, by a transposed copy of `a`. The order of the sums does not depend on the
+// threads. `bias` is null unless post_ops.bias. Errors: RESOURCE_EXHAUSTED for scratch memory.
+absl::Status TransposingGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k,
+                             const PostOps& post_ops, const float* a, const float* b,
+                             const float* bias, float* output);
 
 }  // namespace tessera

@@ -52,6 +52,35 @@ TEST_F(TransposedGemmTest, GivesTheProductOfAnySize) {
   }
 }
 
+TEST_F(TransposedGemmTest, MultipliesRowsByATransposedCopy) {
+  const PostOps post_ops[] = {{},
+                              {.activation = Activation::kRelu},
+                              {.bias = true, .activation = Activation::kTanh},
+                              {.bias = true, .add = true, .activation = Activation::kRelu6}};
+  for (const int64_t m : {1, 15, 150}) {
+    for (const int64_t n : {17, 290}) {
+      for (const int64_t k : {7, 257}) {
+        for (const PostOps& ops : post_ops) {
+          SCOPED_TRACE(testing::Message() << m << " x " << k << " x " << n << ", bias " << ops.bias
+                                          << ", add " << ops.add);
+          const Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
+          const Tensor bias = RandomTensor({n}, 3), before = RandomTensor({m, n}, 4);
+          Tensor output = before.DeepCopy().value();
+          KernelContext ctx(step_, nullptr);
+          ASSERT_TRUE(TransposingGemm(ctx, m, n, k, ops, a.data<float>(), b.data<float>(),
+                                      ops.bias ? bias.data<float>() : nullptr, output.data<float>())
+                          .ok());
+          const std::vector<double> expected =
+              ReferenceMatMul(m, n, k, /*transpose_b=*/false, ops, a, b, bias, before);
+          for (int64_t i = 0; i < m * n; ++i) {
+            ASSERT_NEAR(output.data<float>()[i], expected[i], 4e-6 * std::sqrt(k)) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(TransposedGemmTest, GivesTheSameBitsWithThreads) {
   const Tensor a = RandomTensor({700, 200}, 1), b = RandomTensor({700, 600}, 2);
   const Tensor alone = Product(a, b);
