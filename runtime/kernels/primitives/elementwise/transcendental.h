@@ -81,7 +81,11 @@ struct Tan {
 struct Asin {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    return device_std::asin(x);
+    if constexpr (std::is_same_v<T, float>) {
+      return special::Asin(x);
+    } else {
+      return device_std::asin(x);
+    }
   }
 };
 struct Acos {

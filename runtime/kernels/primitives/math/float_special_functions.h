@@ -92,18 +92,30 @@ template <int kTimes>
 
 }  // namespace internal
 
-// pi / 2 - asin(x) for |x| <= 1/2, and 2 asin(sqrt((1 - x) / 2)) beyond, or pi less that of -x. NaN
-// outside of [-1, 1].
+// x asin(sqrt(z)) / sqrt(z) with z = x^2 for |x| <= 1/2, and pi / 2 - 2 asin(sqrt((1 - |x|) / 2))
+// with the sign of x beyond. NaN outside of [-1, 1].
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Asin(float x) {
+  const float a = std::fabs(x);
+  const bool is_large = a > 0.5f;
+  const float z = is_large ? 0.5f * (1.0f - a) : x * x;
+  const float root = is_large ? 2.0f * std::sqrt(z) : a;
+  // The constant for pi / 2 is rounded up, by what is added to the arcsine.
+  const float start = is_large ? 1.57079637f : 0.0f;
+  const float excess = is_large ? 4.37113883e-8f : 0.0f;
+  // Its sign does not matter.
+  const float difference = (root * internal::ArcsineSeries(z) + excess) - start;
+  return std::copysign(difference, x);
+}
+
+// sqrt(1 - |x|) times a polynomial of |x|, or pi less that for x < 0. NaN outside of [-1, 1].
 [[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Acos(float x) {
   const float a = std::fabs(x);
-  const bool is_small = a <= 0.5f;
-  const float z = is_small ? x * x : 0.5f * (1.0f - a);
-  const float root = is_small ? x : std::sqrt(z);
-  const float arcsine = root * internal::ArcsineSeries(z);
-  // The constants for pi / 2 and pi are rounded up, by what is added to the arcsine.
-  const float small = 1.57079637f - (arcsine + 4.37113883e-8f);
-  const float large = x > 0.0f ? 2.0f * arcsine : 3.14159274f - (2.0f * arcsine + 8.74227766e-8f);
-  return is_small ? small : large;
+  const float arccosine =
+      std::sqrt(1.0f - a) * math::Polynomial(a, 1.57079637f, -0.214598697f, 0.0889773122f,
+                                             -0.0501641884f, 0.0308627515f, -0.017045102f,
+                                             0.00663861834f, -0.00125345706f);
+  // The constant for pi is rounded up, by what is added to the arccosine.
+  return x < 0.0f ? 3.14159274f - (arccosine + 8.74227766e-8f) : arccosine;
 }
 
 // The derivative of log(gamma(x)): four steps up from below 4, and the asymptotic series there.

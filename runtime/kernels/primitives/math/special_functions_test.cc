@@ -98,21 +98,31 @@ TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
   EXPECT_TRUE(std::isnan(BesselI0e(std::nanf(""))));
 }
 
-TEST(SpecialFunctionsTest, ArccosineOfFloatsIsWithinTwoUnits) {
+TEST(SpecialFunctionsTest, ArcsineAndArccosineOfFloatsAreWithinThreeUnits) {
+  const auto unit = [](double want) {
+    const float rounded = std::fabs(static_cast<float>(want));
+    return std::nextafter(rounded, 10.0f) - rounded;
+  };
   for (int i = -100000; i <= 100000; ++i) {
     const float x = static_cast<float>(i) / 100000;
-    const double want = std::acos(static_cast<double>(x));
-    const float rounded = static_cast<float>(want);
-    EXPECT_NEAR(Acos(x), want, 2 * (std::nextafter(rounded, 10.0f) - rounded)) << x;
+    const double arcsine = std::asin(static_cast<double>(x));
+    const double arccosine = std::acos(static_cast<double>(x));
+    EXPECT_NEAR(Asin(x), arcsine, 3 * unit(arcsine)) << x;
+    EXPECT_NEAR(Acos(x), arccosine, 3 * unit(arccosine)) << x;
   }
   for (float x = 1.0f; x > 0.9999f; x = std::nextafter(x, 0.0f)) {
     const double want = std::acos(static_cast<double>(x));
     EXPECT_NEAR(Acos(x), want, 2e-7 * want) << x;
   }
+  EXPECT_EQ(Asin(1.0f), static_cast<float>(kPi / 2));
+  EXPECT_EQ(Asin(-1.0f), static_cast<float>(-kPi / 2));
+  EXPECT_EQ(Asin(1e-30f), 1e-30f);
+  EXPECT_TRUE(std::signbit(Asin(-0.0f)));
   EXPECT_EQ(Acos(1.0f), 0);
   EXPECT_EQ(Acos(-1.0f), static_cast<float>(kPi));
   EXPECT_EQ(Acos(-0.0f), static_cast<float>(kPi / 2));
   for (const float x : {1.0001f, -2.0f, static_cast<float>(kInf), std::nanf("")}) {
+    EXPECT_TRUE(std::isnan(Asin(x))) << x;
     EXPECT_TRUE(std::isnan(Acos(x))) << x;
   }
 }
