@@ -10,7 +10,7 @@ namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
 
 struct Elu {
-  float operator()(float, float x) const { return x < 0.0f ? math::Expm1(x) : x; }
+  float operator()(float, float x) const { return x < 0.0f ? math::Expm1OfNegative(x) : x; }
 };
 struct LeakyRelu {
   float operator()(float alpha, float x) const { return x < 0.0f ? alpha * x : x; }

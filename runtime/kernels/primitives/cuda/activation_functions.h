@@ -19,7 +19,7 @@ TESSERA_DEVICE_FUNCTION T Activated(Activation activation, float alpha, T x) {
     case Activation::kRelu6:
       return x < 0 ? T(0) : x > 6 ? T(6) : x;
     case Activation::kElu:
-      return x < 0 ? math::Expm1(x) : x;
+      return x < 0 ? math::Expm1OfNegative(x) : x;
     case Activation::kLeakyRelu:
       return x < 0 ? static_cast<T>(alpha) * x : x;
     case Activation::kTanh:

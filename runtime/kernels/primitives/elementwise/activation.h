@@ -28,7 +28,7 @@ struct Relu6 {
 struct Elu {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    return x < 0 ? math::Expm1(x) : x;
+    return x < 0 ? math::Expm1OfNegative(x) : x;
   }
 };
 
@@ -38,7 +38,7 @@ inline constexpr double kSeluScaleAlpha = 1.7580993408473768599402175208123;
 struct Selu {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    return x < 0 ? T(kSeluScaleAlpha) * math::Expm1(x) : T(kSeluScale) * x;
+    return x < 0 ? T(kSeluScaleAlpha) * math::Expm1OfNegative(x) : T(kSeluScale) * x;
   }
 };
 

@@ -39,12 +39,17 @@ TESSERA_DEVICE_FUNCTION inline float PowerOfTwo(int32_t n) {
 // what rounds to that integer once it is subtracted again.
 inline constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
 
-// exp(x - n ln(2) + tail), whose argument is at most ln(2) / 2 to either side of 0.
-TESSERA_DEVICE_FUNCTION inline float ExpOfRest(float x, float n, float tail) {
+// expm1(x - n ln(2) + tail), whose argument is at most ln(2) / 2 to either side of 0.
+TESSERA_DEVICE_FUNCTION inline float Expm1OfRest(float x, float n, float tail) {
   // ln(2) in two parts, the first of few bits.
   const float r = (x - n * 0.693359375f) + (n * 2.12194440e-4f + tail);
   const float q = Polynomial(r, 0.5f, 0.166665189f, 0.041666206f, 0.00836888243f, 0.00139504768f);
-  return 1.0f + (r + r * r * q);
+  return r + r * r * q;
+}
+
+// exp(x - n ln(2) + tail) for such an argument.
+TESSERA_DEVICE_FUNCTION inline float ExpOfRest(float x, float n, float tail) {
+  return 1.0f + Expm1OfRest(x, n, tail);
 }
 
 // exp(x) = 2^n exp(r).
@@ -100,6 +105,15 @@ TESSERA_DEVICE_FUNCTION inline float Expm1(float x) {
                              0.000199928963f);
   const float near = x + x * x * q;
   return std::fabs(x) < 0.5f ? near : Exp(x) - 1.0f;
+}
+
+// expm1(x) = 2^n expm1(r) + (2^n - 1) for x <= 0, in half of the steps of Expm1(). The second sum
+// is exact.
+TESSERA_DEVICE_FUNCTION inline float Expm1OfNegative(float x) {
+  const float clamped = x < -88.0f ? -88.0f : x;  // beyond it the result is -1; NaN passes
+  const float rounded = clamped * 1.44269504f + (kRounder + 127.0f);
+  const float power = device_std::bit_cast<float>(device_std::bit_cast<int32_t>(rounded) << 23);
+  return Expm1OfRest(clamped, rounded - (kRounder + 127.0f), 0.0f) * power + (power - 1.0f);
 }
 
 // log1p(x) = log(u) with u = 1 + x rounded, and what the rounding lost.
@@ -187,6 +201,7 @@ TESSERA_DEVICE_FUNCTION inline double Exp(double x) { return std::exp(x); }
 TESSERA_DEVICE_FUNCTION inline double ExpOfNegative(double x) { return std::exp(x); }
 TESSERA_DEVICE_FUNCTION inline double Log(double x) { return std::log(x); }
 TESSERA_DEVICE_FUNCTION inline double Expm1(double x) { return std::expm1(x); }
+TESSERA_DEVICE_FUNCTION inline double Expm1OfNegative(double x) { return std::expm1(x); }
 TESSERA_DEVICE_FUNCTION inline double Log1p(double x) { return std::log1p(x); }
 // tanh(x) = t / (t + 2) for t = expm1(2x) and x >= 0, which takes two thirds of the time of the C
 // library's tanh and has its error, 3 units in the last place. It is 1 from 20 on.

@@ -36,6 +36,8 @@ TEST(ElementaryFunctionsTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Log, std::log(x), 0, 3);
   EXPECT_ACCURATE(Log, std::log(x), 0, 3e38);
   EXPECT_ACCURATE(Expm1, std::expm1(x), -3, 3);
+  EXPECT_ACCURATE(Expm1OfNegative, std::expm1(x), -3, 0);
+  EXPECT_ACCURATE(Expm1OfNegative, std::expm1(x), -88, 0);
   EXPECT_ACCURATE(Log1p, std::log1p(x), -0.999, 3);
   EXPECT_ACCURATE(Tanh, std::tanh(x), -3, 3);
   EXPECT_ACCURATE(Tanh, std::tanh(x), 3, 20);
@@ -89,6 +91,8 @@ TEST(ElementaryFunctionsTest, KeepsTheEndsOfTheRange) {
   EXPECT_EQ(Erfc(kInf), 0);
   EXPECT_EQ(ExpOfNegative(-kInf), 0);
   EXPECT_EQ(ExpOfNegative(0.0f), 1);
+  EXPECT_EQ(Expm1OfNegative(-kInf), -1);
+  EXPECT_EQ(Expm1OfNegative(-100.0f), -1);
   EXPECT_EQ(Gelu(kInf), kInf);
   EXPECT_EQ(Gelu(-1e30f), 0);
   EXPECT_EQ(ApproximateGelu(kInf), kInf);
@@ -119,15 +123,16 @@ TEST(ElementaryFunctionsTest, DoesNotExceedOne) {
 }
 
 TEST(ElementaryFunctionsTest, HandsOnNaN) {
-  for (float (*function)(float) :
-       std::initializer_list<float (*)(float)>{Exp, ExpOfNegative, Log, Expm1, Log1p, Tanh, Sigmoid,
-                                               Softplus, Erf, Erfc, Gelu, ApproximateGelu}) {
+  for (float (*function)(float) : std::initializer_list<float (*)(float)>{
+           Exp, ExpOfNegative, Log, Expm1, Expm1OfNegative, Log1p, Tanh, Sigmoid, Softplus, Erf,
+           Erfc, Gelu, ApproximateGelu}) {
     EXPECT_TRUE(std::isnan(function(kNaN)));
   }
 }
 
 TEST(ElementaryFunctionsTest, IsExactAboutZero) {
   EXPECT_EQ(Expm1(1e-30f), 1e-30f);
+  EXPECT_EQ(Expm1OfNegative(-1e-30f), -1e-30f);
   EXPECT_EQ(Log1p(1e-30f), 1e-30f);
   EXPECT_EQ(Tanh(1e-30f), 1e-30f);
   EXPECT_TRUE(std::signbit(Tanh(-0.0f)));
