@@ -67,8 +67,7 @@ struct Transposition {
   int64_t from_stride = 0;  // from row to row
   float* to = nullptr;      // columns x as many whole vectors as hold the rows
   int64_t to_stride = 0;
-  // As many rows as these follow them in `from` and are transposed next, so that they are
-  // prefetched.
+  // The rows that are transposed next, as many, follow these in `from`, and are prefetched.
   bool prefetches = false;
 };
 

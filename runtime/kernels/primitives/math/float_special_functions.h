@@ -102,7 +102,7 @@ template <int kTimes>
   // The constant for pi / 2 is rounded up, by what is added to the arcsine.
   const float start = is_large ? 1.57079637f : 0.0f;
   const float excess = is_large ? 4.37113883e-8f : 0.0f;
-  // Its sign does not matter.
+  // The sign of the difference does not matter, since that of x replaces it.
   const float difference = (root * internal::ArcsineSeries(z) + excess) - start;
   return std::copysign(difference, x);
 }
