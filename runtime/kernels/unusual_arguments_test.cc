@@ -109,8 +109,8 @@ TEST(UnusualArgumentsTest, RangesOfQuantizedNumbersAreScalars) {
       {"QuantizeDownAndShrinkRange", {sums}, 1, to_bytes, {}},
       {"Requantize", {sums}, 2, to_bytes, {}},
       {"QuantizedMatMul", {zeros({2, 2}), zeros({2, 2})}, 2, {}, {1, 2, 3}},
-      {"QuantizeAndDequantizeV2", {Floats({2})}, 1, {}, {}},
-      {"QuantizeAndDequantizeV4", {Floats({2})}, 1, {}, {}},
+      {"QuantizeAndDequantizeV2", {Floats({2})}, 1, {{"range_given", true}}, {}},
+      {"QuantizeAndDequantizeV4", {Floats({2})}, 1, {{"range_given", true}}, {}},
   };
   for (const Case& op : cases) {
     std::vector<Tensor> inputs = op.numbers;
