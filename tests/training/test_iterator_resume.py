@@ -126,9 +126,13 @@ def test_tensorflow_reads_the_checkpoint(tmp_path):
 
 
 def slow():
-    """Batches that take far longer than their steps, so that a stop finds the run waiting."""
+    """Batches that take far longer than their steps. Each row is told on stderr."""
+    def told(x, y):
+        with tf.control_dependencies([tf.print("row")]):
+            return tf.identity(x), y
+
     rows = examples().shuffle(11, seed=4).repeat().apply(testing.sleep(10_000))
-    return initializable(rows.batch(BATCH))
+    return initializable(rows.map(told).batch(BATCH))
 
 
 @pytest.mark.parametrize("every", [2, 1000])
@@ -138,15 +142,16 @@ def test_a_stop_that_interrupts_a_wait_leaves_the_curve(every, tmp_path):
     whole = losses(train(job, folder="whole", **settings))
     seen, interrupted = {}, 0
     while len(seen) < len(whole):
-        process = subprocess.Popen(command(job, **settings), stdout=subprocess.PIPE, text=True,
-                                   env=environment())
-        lines, steps = [], 0
+        process = subprocess.Popen(command(job, **settings), stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=environment())
+        lines, steps, is_stopped = [], 0, False
         for line in process.stdout:
-            lines.append(json.loads(line))
-            steps += lines[-1]["event"] == "step"
-            if steps == 3:
-                process.send_signal(signal.SIGTERM)  # the next batch is being read
-                lines += [json.loads(rest) for rest in process.stdout]
+            if line.startswith("{"):
+                lines.append(json.loads(line))
+                steps += lines[-1]["event"] == "step"
+            elif line == "row\n" and steps == 3 and not is_stopped:
+                process.send_signal(signal.SIGTERM)  # seven more rows of the batch are to be read
+                is_stopped = True
         assert process.wait(train_jobs.SECONDS) == 0
         assert not any("data_begin_anew" in each for each in lines)
         seen |= {each["step"]: each["loss"] for each in lines if each["event"] == "step"}
