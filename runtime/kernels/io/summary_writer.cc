@@ -52,20 +52,22 @@ class SummaryWriterKernel : public OpKernel {
 };
 REGISTER_KERNEL("SummaryWriter", kCpu, SummaryWriterKernel);
 
+absl::Status NotScalar(const KernelContext& ctx, int i, absl::string_view name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be a scalar, has shape ", ctx.input(i).shape().ToString()));
+}
+
 // The value of an input with one element, which may have dimensions: TensorFlow's kernels check the
 // arguments of a file and the step of serialised summaries alone.
 template <typename T>
 absl::StatusOr<T> ScalarInput(const KernelContext& ctx, int i, absl::string_view name) {
   const Tensor& input = ctx.input(i);
   if (input.dtype() == DTypeOf<T> && input.num_elements() == 1) return input.scalar<T>();
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be a scalar, has shape ", input.shape().ToString()));
+  return NotScalar(ctx, i, name);
 }
 
 absl::Status CheckScalar(const KernelContext& ctx, int i, absl::string_view name) {
-  if (ctx.input(i).shape().IsScalar()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be a scalar, has shape ", ctx.input(i).shape().ToString()));
+  return ctx.input(i).shape().IsScalar() ? absl::OkStatus() : NotScalar(ctx, i, name);
 }
 
 absl::StatusOr<ResourceHandle> Handle(const KernelContext& ctx) {

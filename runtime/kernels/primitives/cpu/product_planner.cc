@@ -159,6 +159,7 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   }
   if (p.is_single && p.has_constant_weights) {
     const bool has_avx512 = context.speeds.has_avx512;
+    // On AVX2 weights of a loop's steps are packed in panels, which only few rows gain by.
     const bool has_few_rows = p.has_panels && !has_avx512 && p.m <= kMaxGemvRows;
     const int64_t rows = has_few_rows ? p.m : kUsualRows;
     const Algorithm packed = PlanWeights(p.n, p.k, 1, rows, context.speeds);

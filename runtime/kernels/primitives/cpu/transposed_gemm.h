@@ -1,5 +1,6 @@
 // A matrix product whose left-hand side is stored transposed, such as the gradient of weights. It
-// has few outputs, each of which is a sum over all rows of a batch.
+// has few outputs, each of which is a sum over all rows of a batch. Other products with few rows
+// can be computed so, too, by a transposed copy of the rows.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ void TransposedGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const f
                     const float* b, bool add, float* output);
 
 // Computes output = activation(a * b + bias + output), for `a` of m x k and `b` of k x n, row-major
-// and without gaps, by a transposed copy of `a`. The order of the sums does not depend on the
-// threads. `bias` is null unless post_ops.bias. Errors: RESOURCE_EXHAUSTED for scratch memory.
+// and without gaps, by a transposed copy of `a`. `bias` is null unless post_ops.bias, and the
+// values of `output` are added only if post_ops.add. The order of the sums does not depend on the
+// threads, which are those of the step. Errors: RESOURCE_EXHAUSTED for scratch memory.
 absl::Status TransposingGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k,
                              const PostOps& post_ops, const float* a, const float* b,
                              const float* bias, float* output);
