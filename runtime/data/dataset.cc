@@ -20,6 +20,14 @@ absl::Status TypeMismatch(size_t component, DType expected, DType given) {
                                                  DTypeName(given), "."));
 }
 
+template <typename AnyShape>
+absl::Status CheckShape(size_t component, const PartialShape& expected, const AnyShape& given) {
+  if (expected.IsCompatibleWith(given)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Incompatible shapes at component ", component,
+                                                 ": expected ", expected.ToString(), " but got ",
+                                                 given.ToString(), "."));
+}
+
 }  // namespace
 
 absl::Status ElementSpec::CheckFits(const ElementSpec& other) const {
@@ -28,10 +36,7 @@ absl::Status ElementSpec::CheckFits(const ElementSpec& other) const {
     if (dtypes[i] != other.dtypes[i]) return TypeMismatch(i, dtypes[i], other.dtypes[i]);
   }
   for (size_t i = 0; i < std::min(shapes.size(), other.shapes.size()); ++i) {
-    if (shapes[i].IsCompatibleWith(other.shapes[i])) continue;
-    return absl::InvalidArgumentError(absl::StrCat("Incompatible shapes at component ", i,
-                                                   ": expected ", shapes[i].ToString(), " but got ",
-                                                   other.shapes[i].ToString(), "."));
+    RETURN_IF_ERROR(CheckShape(i, shapes[i], other.shapes[i]));
   }
   return absl::OkStatus();
 }
@@ -40,6 +45,14 @@ absl::Status ElementSpec::CheckTypes(absl::Span<const Tensor> element) const {
   RETURN_IF_ERROR(CheckCount(dtypes.size(), element.size()));
   for (size_t i = 0; i < dtypes.size(); ++i) {
     if (dtypes[i] != element[i].dtype()) return TypeMismatch(i, dtypes[i], element[i].dtype());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ElementSpec::CheckElement(absl::Span<const Tensor> element) const {
+  RETURN_IF_ERROR(CheckTypes(element));
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    RETURN_IF_ERROR(CheckShape(i, shapes[i], element[i].shape()));
   }
   return absl::OkStatus();
 }

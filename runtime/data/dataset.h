@@ -40,6 +40,9 @@ struct ElementSpec {
   absl::Status CheckFits(const ElementSpec& other) const;
   // Errors: INVALID_ARGUMENT unless the element has a tensor of the right dtype for each component.
   absl::Status CheckTypes(absl::Span<const Tensor> element) const;
+  // Errors: those of CheckTypes(); INVALID_ARGUMENT for a tensor whose shape is not the
+  // component's.
+  absl::Status CheckElement(absl::Span<const Tensor> element) const;
 };
 
 // One walk over a dataset. Used by one thread at a time; the threads may differ.

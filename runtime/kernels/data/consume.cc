@@ -27,7 +27,7 @@ class GetNextKernel final : public OpKernel {
       if (step.control() != nullptr) step.control()->NoteEnd();
       return absl::OutOfRangeError("End of sequence");
     }
-    RETURN_IF_ERROR(spec_.CheckTypes(element));
+    RETURN_IF_ERROR(spec_.CheckElement(element));
     PutElement(ctx, element);
     return absl::OkStatus();
   }
@@ -46,7 +46,7 @@ class GetNextAsOptionalKernel final : public OpKernel {
     ElementStep step(ctx.step());
     Element element;
     ASSIGN_OR_RETURN(const bool more, iterator->Next(step.context(), &element));
-    if (more) RETURN_IF_ERROR(spec_.CheckTypes(element));
+    if (more) RETURN_IF_ERROR(spec_.CheckElement(element));
     ctx.set_output(0, more ? OptionalTensor(std::move(element)) : OptionalTensor(absl::nullopt));
     return absl::OkStatus();
   }
@@ -70,7 +70,7 @@ class SingleElementKernel final : public OpKernel {
     if (!more) return absl::InvalidArgumentError("Dataset was empty.");
     ASSIGN_OR_RETURN(more, iterator->Next(step.context(), &other));
     if (more) return absl::InvalidArgumentError("Dataset had more than one element.");
-    RETURN_IF_ERROR(spec_.CheckTypes(element));
+    RETURN_IF_ERROR(spec_.CheckElement(element));
     PutElement(ctx, element);
     return absl::OkStatus();
   }
@@ -113,6 +113,7 @@ class ReduceKernel final : public OpKernel {
       RETURN_IF_ERROR(spec_.CheckTypes(results));
       state = std::move(results);
     }
+    RETURN_IF_ERROR(spec_.CheckElement(state));
     PutElement(ctx, state);
     return absl::OkStatus();
   }

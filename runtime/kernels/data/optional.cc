@@ -49,7 +49,7 @@ class HasValueKernel final : public OpKernel {
 };
 REGISTER_KERNEL("OptionalHasValue", kCpu, HasValueKernel);
 
-// Errors: INVALID_ARGUMENT for an empty optional, or one of other dtypes.
+// Errors: INVALID_ARGUMENT for an empty optional, or one of other dtypes or shapes.
 class GetValueKernel final : public OpKernel {
  public:
   explicit GetValueKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
@@ -60,7 +60,7 @@ class GetValueKernel final : public OpKernel {
       return absl::InvalidArgumentError("The given optional does not have a value.");
     }
     const Element& element = *optional->element();
-    RETURN_IF_ERROR(spec_.CheckTypes(element));
+    RETURN_IF_ERROR(spec_.CheckElement(element));
     for (size_t i = 0; i < element.size(); ++i) ctx.set_output(static_cast<int>(i), element[i]);
     return absl::OkStatus();
   }

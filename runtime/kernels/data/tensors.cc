@@ -25,10 +25,27 @@ class TensorDataset final : public IndexedDataset {
   const std::vector<Tensor> element_;
 };
 
-absl::StatusOr<DatasetPtr> MakeTensor(KernelContext& ctx) {
-  return std::make_shared<TensorDataset>(InputsIn(ctx, {0, ctx.num_inputs()}));
+// Errors: INVALID_ARGUMENT where the declared shapes are not those of the tensors.
+template <absl::StatusOr<DatasetPtr> (*kMake)(std::vector<Tensor> tensors)>
+class TensorsKernel final : public DatasetKernel {
+ public:
+  explicit TensorsKernel(const KernelBuild& build) : declared_(SpecOf(build)) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(DatasetPtr dataset, kMake(InputsIn(ctx, {0, ctx.num_inputs()})));
+    RETURN_IF_ERROR(declared_.CheckFits(dataset->spec()));
+    return dataset;
+  }
+
+ private:
+  const ElementSpec declared_;
+};
+
+absl::StatusOr<DatasetPtr> MakeTensor(std::vector<Tensor> tensors) {
+  return std::make_shared<TensorDataset>(std::move(tensors));
 }
-REGISTER_DATASET("TensorDataset", MakeTensor);
+REGISTER_KERNEL("TensorDataset", kCpu, TensorsKernel<MakeTensor>);
 
 // The slices share the memory of the tensors.
 class TensorSliceDataset final : public IndexedDataset {
@@ -47,8 +64,7 @@ class TensorSliceDataset final : public IndexedDataset {
 };
 
 // Errors: INVALID_ARGUMENT for a scalar, or for different numbers of rows.
-absl::StatusOr<DatasetPtr> MakeTensorSlice(KernelContext& ctx) {
-  std::vector<Tensor> tensors = InputsIn(ctx, {0, ctx.num_inputs()});
+absl::StatusOr<DatasetPtr> MakeTensorSlice(std::vector<Tensor> tensors) {
   for (const Tensor& tensor : tensors) {
     if (tensor.rank() == 0) {
       return absl::InvalidArgumentError("All components must be at least 1-dimensional");
@@ -60,7 +76,7 @@ absl::StatusOr<DatasetPtr> MakeTensorSlice(KernelContext& ctx) {
   }
   return std::make_shared<TensorSliceDataset>(std::move(tensors));
 }
-REGISTER_DATASET("TensorSliceDataset", MakeTensorSlice);
+REGISTER_KERNEL("TensorSliceDataset", kCpu, TensorsKernel<MakeTensorSlice>);
 
 class ListKernel final : public DatasetKernel {
  public:
