@@ -196,6 +196,14 @@ TEST(UnusualArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
   EXPECT_EQ(CodeOf("Conv3D", {Floats({0, 2, 2, 2, 3}), Floats({1, 1, 1, 3, 2})}, attrs_3d), kOk);
 }
 
+TEST(UnusualArgumentsTest, OnlyDepthwiseConvolutionsNeedAllSizesOfTheirInput) {
+  const Tensor sizes = Tensor::Vector<int32_t>({6, 6}), filter = Floats({2, 2, 1, 1});
+  const AttrMap attrs = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}};
+  const std::vector<Tensor> inputs = {sizes, filter, Floats({1, 5, 5, 1})};
+  EXPECT_EQ(CodeOf("Conv2DBackpropInput", inputs, attrs), kOk);
+  EXPECT_EQ(CodeOf("DepthwiseConv2dNativeBackpropInput", inputs, attrs), kInvalid);
+}
+
 TEST(UnusualArgumentsTest, GradientsOfDepthwiseConvolutionsPassOverDilations) {
   const Tensor sizes = Tensor::Vector<int32_t>({1, 6, 6, 1}), filter = Floats({2, 2, 1, 1});
   const Tensor filter_sizes = Tensor::Vector<int32_t>({2, 2, 1, 1}), image = Floats({1, 6, 6, 1});

@@ -29,8 +29,8 @@ absl::StatusOr<Shape> ReadGradientShape(const Tensor& input, absl::string_view n
   return ReadShape(input, name);
 }
 
-// Inputs: input_sizes, filter, out_backprop. The sizes may leave out batch and channels, which are
-// then those of out_backprop and filter.
+// Inputs: input_sizes, filter, out_backprop. Unless the filter is depthwise, the sizes may leave
+// out batch and channels, which are then those of out_backprop and filter.
 template <int kSpatialRank, FilterKind kFilter, ShapeInput kInput = ShapeInput::kSizes>
 class InputGradientKernel : public OpKernel {
  public:
@@ -40,8 +40,8 @@ class InputGradientKernel : public OpKernel {
     const Tensor& filter = ctx.input(1);
     const Tensor& gradient = ctx.input(2);
     ASSIGN_OR_RETURN(Shape input, ReadGradientShape<kInput>(ctx.input(0), "input_sizes"));
-    if (input.rank() == kSpatialRank && gradient.rank() == kSpatialRank + 2 &&
-        filter.rank() == kSpatialRank + 2) {
+    if (kFilter != FilterKind::kDepthwise && input.rank() == kSpatialRank &&
+        gradient.rank() == kSpatialRank + 2 && filter.rank() == kSpatialRank + 2) {
       input = window_.MakeShape(gradient.dim(0), input.dims(), filter.dim(kSpatialRank));
     }
     ASSIGN_OR_RETURN(const ConvolutionShape shape,
