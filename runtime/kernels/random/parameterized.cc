@@ -12,6 +12,7 @@
 #include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/random/rejection_sampling.h"
+#include "runtime/kernels/scalar_input.h"
 
 namespace tessera {
 namespace {
@@ -188,7 +189,9 @@ class StatefulBinomialKernel : public OpKernel {
  public:
   explicit StatefulBinomialKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
+    // Unlike other generators, this one takes no other number than that of Philox.
+    ASSIGN_OR_RETURN(const int64_t algorithm, ReadIntegerOfScalar(ctx.input(1), "algorithm"));
+    if (algorithm != kPhilox) return UnknownAlgorithm(algorithm);
     ASSIGN_OR_RETURN(const BinomialDraw draw, BinomialDraw::Read(ctx, 2, 3));
     // As many as TensorFlow leaves out.
     const int64_t numbers = draw.columns() * 200 * (draw.samples() + 3) / 4;

@@ -71,8 +71,9 @@ absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter
 absl::Status CheckEndsWith(const Shape& shape, const Shape& parameters);
 
 // Algorithms by number: Philox is 1, and meant by 3, "any".
-constexpr bool IsPhilox(int64_t number) { return number == 1 || number == 3; }
+inline constexpr int64_t kPhilox = 1;
 inline constexpr int64_t kThreeFry = 2;
+constexpr bool IsPhilox(int64_t number) { return number == kPhilox || number == 3; }
 // INVALID_ARGUMENT.
 absl::Status UnknownAlgorithm(int64_t number);
 

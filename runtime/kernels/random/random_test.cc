@@ -45,14 +45,23 @@ TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
   }
 }
 
-// Returns the counter and the key of a generator that RngSkip has moved on by `delta`.
-std::vector<int64_t> Skipped(const std::vector<int64_t>& state, int64_t delta) {
-  auto variable = MakeRefCounted<Variable>(DType::kInt64, PartialShape({3}));
-  variable->Assign(Tensor::Vector(absl::Span<const int64_t>(state)));
+Tensor HandleOf(IntrusivePtr<Variable> variable) {
   ResourceHandle handle;
   handle.type_name = std::string(Variable::kTypeName);
-  handle.resource = variable;
-  const std::vector<Tensor> inputs = {Tensor::Scalar(std::move(handle)), Tensor::Scalar<int64_t>(1),
+  handle.resource = std::move(variable);
+  return Tensor::Scalar(std::move(handle));
+}
+
+IntrusivePtr<Variable> Generator(const std::vector<int64_t>& state) {
+  auto variable = MakeRefCounted<Variable>(DType::kInt64, PartialShape({3}));
+  variable->Assign(Tensor::Vector(absl::Span<const int64_t>(state)));
+  return variable;
+}
+
+// Returns the counter and the key of a generator that RngSkip has moved on by `delta`.
+std::vector<int64_t> Skipped(const std::vector<int64_t>& state, int64_t delta) {
+  const auto variable = Generator(state);
+  const std::vector<Tensor> inputs = {HandleOf(variable), Tensor::Scalar<int64_t>(1),
                                       Tensor::Scalar(delta)};
   EXPECT_TRUE(KernelRunner::Create("RngSkip", inputs).value().Run(inputs).ok());
   const Tensor value = variable->Read();
@@ -68,6 +77,19 @@ TEST(RandomTest, NegativeSkipsMoveTheCounterAsTensorFlowDoes) {
   EXPECT_EQ(Skipped({-1, -1, 3}, 1), (State{255, 0, 3}));
   EXPECT_EQ(Skipped({int64_t{1} << 62, 1, 7}, -257), (State{4611686018427322112, 2, 7}));
   EXPECT_EQ(Skipped({5, 0, 3}, std::numeric_limits<int64_t>::min()), (State{5, 0, 3}));
+}
+
+TEST(RandomTest, OnlyBinomialsWantTheAlgorithmByItsOwnNumber) {
+  for (const int64_t algorithm : {1, 3}) {
+    const Tensor handle = HandleOf(Generator({1, 2, 3}));
+    const Tensor number = Tensor::Scalar(algorithm);
+    EXPECT_TRUE(RunOp("StatefulUniform", {handle, number, ShapeOf({2})}).ok());
+    const absl::Status binomial =
+        RunOp("StatefulRandomBinomial",
+              {handle, number, ShapeOf({2}), Tensor::Scalar(3.f), Tensor::Scalar(.5f)})
+            .status();
+    EXPECT_EQ(binomial.ok(), algorithm == 1) << binomial;
+  }
 }
 
 // The candidates for the third place leave the same sum of distances; TensorFlow takes the first.
