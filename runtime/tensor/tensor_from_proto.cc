@@ -318,8 +318,9 @@ absl::StatusOr<Layout> CheckLayout(const TensorProto& proto, int64_t max_bytes) 
   return Layout{dtype, std::move(shape), bytes};
 }
 
-absl::StatusOr<Tensor> CopyOut(const TensorProto& proto, const Layout& layout, int64_t max_bytes) {
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(layout.dtype, layout.shape));
+absl::StatusOr<Tensor> CopyOut(const TensorProto& proto, const Layout& layout, int64_t max_bytes,
+                               Allocator* allocator) {
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(layout.dtype, layout.shape, allocator));
   if (tensor.num_elements() == 0) return tensor;
   if (!proto.tensor_content().empty()) {
     RETURN_IF_ERROR(FillFromContent(proto.tensor_content(), tensor));
@@ -331,9 +332,10 @@ absl::StatusOr<Tensor> CopyOut(const TensorProto& proto, const Layout& layout, i
 
 }  // namespace
 
-absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto, int64_t max_bytes) {
+absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto, int64_t max_bytes,
+                                       Allocator* allocator) {
   ASSIGN_OR_RETURN(const Layout layout, CheckLayout(proto, max_bytes));
-  return CopyOut(proto, layout, max_bytes);
+  return CopyOut(proto, layout, max_bytes, allocator);
 }
 
 absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto, int64_t max_bytes) {
@@ -361,7 +363,7 @@ absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto, int64_t max_bytes) {
               tensor.flat<std::string>().begin());
     return tensor;
   }
-  return CopyOut(proto, layout, max_bytes);
+  return CopyOut(proto, layout, max_bytes, HeapAllocator());
 }
 
 absl::StatusOr<PartialShape> PartialShapeFromProto(const tensorflow::TensorShapeProto& proto) {

@@ -29,7 +29,8 @@ inline constexpr int64_t kMaxTensorProtoBytes = int64_t{2} << 30;
 // INVALID_ARGUMENT for a missing or unknown dtype, bad dimensions, or tensor_content of the wrong
 // size; RESOURCE_EXHAUSTED above max_bytes.
 absl::StatusOr<Tensor> TensorFromProto(const tensorflow::TensorProto& proto,
-                                       int64_t max_bytes = kMaxTensorProtoBytes);
+                                       int64_t max_bytes = kMaxTensorProtoBytes,
+                                       Allocator* allocator = HeapAllocator());
 // Takes over the strings and a large tensor_content instead of copying them, so that the payload of
 // a request is copied only once. The alignment of the tensor may then be only 16 bytes. *proto is
 // unspecified afterwards, also after an error.

@@ -16,7 +16,7 @@ KERNELS = pathlib.Path(__file__).resolve().parents[2] / "runtime" / "kernels"
 PRIMITIVES = re.compile(r"^primitives/(cpu|cuda)/")
 # What runs kernels in tests, and what tests compare them with.
 NOT_KERNELS = re.compile(r"_(test|benchmark)\.cc$|/testing/")
-CALL = re.compile(r"\b(?:Tensor::(?:Allocate|Zeros)|HeapAllocator)\(|(?:\.|->)DeepCopy\(")
+CALL = re.compile(r"\b(?:Tensor::(?:Allocate|Zeros)|TensorFromProto|HeapAllocator)\(|(?:\.|->)DeepCopy\(")
 HEAP = re.compile(r"\bmake_unique<[^>;]*\[\]>\(|\bnew [\w:]+\[|\b(?:m|c|re)alloc\(")
 # A vector of numbers with an element for each one of a tensor. Positions are int64_t.
 ELEMENTS = re.compile(

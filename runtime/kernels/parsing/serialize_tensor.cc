@@ -36,7 +36,8 @@ class ParseTensorKernel : public OpKernel {
     if (!proto.ParseFromString(serialized.scalar<std::string>())) {
       return absl::InvalidArgumentError("the string is not a serialized TensorProto");
     }
-    ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(proto));
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     TensorFromProto(proto, kMaxTensorProtoBytes, ctx.host_allocator()));
     if (tensor.dtype() != ctx.output_type(0)) {
       return absl::InvalidArgumentError(absl::StrCat("the tensor holds ", DTypeName(tensor.dtype()),
                                                      ", out_type is ",

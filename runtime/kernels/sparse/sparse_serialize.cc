@@ -55,15 +55,15 @@ absl::Status Pack(const Tensor& tensor, Variant* out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> Unpack(const std::string& bytes) {
+absl::StatusOr<Tensor> Unpack(KernelContext& ctx, const std::string& bytes) {
   tensorflow::TensorProto proto;
   if (!proto.ParseFromString(bytes)) {
     return absl::InvalidArgumentError("serialized_sparse holds a string that is no TensorProto");
   }
-  return TensorFromProto(proto);
+  return TensorFromProto(proto, kMaxTensorProtoBytes, ctx.host_allocator());
 }
 
-absl::StatusOr<Tensor> Unpack(const Variant& variant) {
+absl::StatusOr<Tensor> Unpack(KernelContext&, const Variant& variant) {
   if (const auto* value = variant.get<TensorValue>()) return value->tensor;
   const auto* const encoded = variant.get<EncodedVariant>();
   if (encoded != nullptr && encoded->TypeName() == "tensorflow::Tensor" &&
@@ -127,10 +127,11 @@ REGISTER_KERNEL("SerializeManySparse", kCpu, SerializeManySparseKernel);
 
 // Reads the row number `i` of serialized tensors, whose values must be of `dtype`.
 template <typename T>
-absl::StatusOr<SparseTensor> ReadPart(const T* serialized, int64_t i, DType dtype) {
+absl::StatusOr<SparseTensor> ReadPart(KernelContext& ctx, const T* serialized, int64_t i,
+                                      DType dtype) {
   Tensor tensors[3];
   for (int t = 0; t < 3; ++t) {
-    ASSIGN_OR_RETURN(tensors[t], Unpack(serialized[3 * i + t]));
+    ASSIGN_OR_RETURN(tensors[t], Unpack(ctx, serialized[3 * i + t]));
   }
   if (tensors[0].dtype() != DType::kInt64 || tensors[2].dtype() != DType::kInt64) {
     return absl::InvalidArgumentError(
@@ -169,7 +170,8 @@ class DeserializeSparseKernel : public OpKernel {
     std::vector<SparseTensor> sparse;
     RETURN_IF_ERROR(VisitSerializedType(serialized.dtype(), [&]<typename T>() -> absl::Status {
       for (int64_t i = 0; i < parts; ++i) {
-        ASSIGN_OR_RETURN(sparse.emplace_back(), ReadPart(serialized.flat<T>().data(), i, dtype_));
+        ASSIGN_OR_RETURN(sparse.emplace_back(),
+                         ReadPart(ctx, serialized.flat<T>().data(), i, dtype_));
       }
       return absl::OkStatus();
     }));
