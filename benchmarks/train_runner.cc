@@ -1,12 +1,13 @@
 // Trains a graph, and says how long each step took and what its loss was:
 //
-//   train_runner SAVED_MODEL [--threads=N]            # the signature train_step, fed with
-//   batch_K.pb train_runner RECORDED OPTIMIZER [--threads=N]     # see
-//   tests/conformance/training_case.h
+//   train_runner SAVED_MODEL [--threads=N]
+//   train_runner RECORDED OPTIMIZER [--threads=N]
 //
-// Every line of the standard input is a number of steps; the answer to it is one line, the
-// nanoseconds and the loss of each. The batches of a SavedModel take turns. A recorded graph is fed
-// with feed_0.pb and does not fetch its loss, which is given as 0.
+// The first runs the signature train_step of a SavedModel, fed with its files batch_K.pb; the
+// second a graph of tests/conformance/training_case.h. Every line of the standard input is a number
+// of steps; the answer to it is one line, the nanoseconds and the loss of each. The batches of a
+// SavedModel take turns. A recorded graph is fed with feed_0.pb and does not fetch its loss, which
+// is given as 0.
 #include <chrono>
 #include <iostream>
 #include <map>
