@@ -19,9 +19,13 @@ using ElementLoss = Expr (*)(const LossSpec& spec, const Expr& output, const Exp
 Expr SigmoidCrossEntropy(const LossSpec& spec, const Expr& logits, const Expr& labels) {
   const double smoothing = spec.label_smoothing();
   const Expr targets = smoothing == 0 ? labels : (1 - smoothing) * labels + 0.5 * smoothing;
-  // max(x, 0) - x * z + log(1 + exp(-|x|)), which does not overflow.
-  return Call("Relu", {logits}) - logits * targets +
-         Call("Log1p", {Call("Exp", {-Call("Abs", {logits})})});
+  // max(x, 0) - x * z + log(1 + exp(-|x|)), which does not overflow. Relu and Abs would have a
+  // gradient of 0 where a logit is 0, and the loss one of -z instead of 0.5 - z.
+  const Expr zeros = ZerosLike(logits);
+  const Expr is_positive = Call("GreaterEqual", {logits, zeros});
+  const Expr negative_size = Where(is_positive, -logits, logits);
+  return Where(is_positive, logits, zeros) - logits * targets +
+         Call("Log1p", {Call("Exp", {negative_size})});
 }
 
 Expr SquaredError(const LossSpec& /*spec*/, const Expr& output, const Expr& labels) {

@@ -3,8 +3,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/status.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/session/session.h"
+#include "runtime/training/gradients/gradients.h"
 #include "runtime/training/program/clipping.h"
 #include "runtime/training/program/losses.h"
 #include "runtime/training/program/schedules.h"
@@ -77,6 +79,26 @@ INSTANTIATE_TEST_SUITE_P(
                     LossCase{"mean_squared_error", 2.0833333},
                     LossCase{"mean_absolute_error", 1.1666666}, LossCase{"huber", .7083333},
                     LossCase{"huber", .9583333, 0, {}, 2}, LossCase{"hinge", 1.1666666}));
+
+// The losses of logits that are 0, as those of a model whose weights are, have a slope.
+TEST(LossGradientTest, ALogitOfZeroMovesTowardsItsLabel) {
+  LossSpec spec;
+  spec.set_type("sigmoid_cross_entropy");
+  const auto gradient = Evaluate([&](GraphBuilder& build) -> absl::StatusOr<Expr> {
+    const Expr logits = build.Constant(Tensor::Vector<float>({0, 0, -1, 1}));
+    const Expr labels = build.Constant(Tensor::Vector<float>({0, 1, 1, 0}));
+    ASSIGN_OR_RETURN(const Expr loss, AddLoss(spec, build, logits, labels, Expr()));
+    ASSIGN_OR_RETURN(const auto gradients,
+                     AddGradients(build.graph(), {loss.endpoint()}, {logits.endpoint()}));
+    return build.Of(gradients[0].values);
+  });
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  const auto values = gradient->flat<float>();
+  EXPECT_FLOAT_EQ(values[0], .125);
+  EXPECT_FLOAT_EQ(values[1], -.125);
+  EXPECT_FLOAT_EQ(values[2], -.18276466);
+  EXPECT_FLOAT_EQ(values[3], .18276466);
+}
 
 TEST(LossErrorTest, NamesTheNearestTypeAndWhatIsMissing) {
   const auto with = [](const std::string& type, const std::string& output,
