@@ -10,7 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from clients.server import environment  # noqa: E402
 from training import train_jobs  # noqa: E402
-from training.train_jobs import checkpoint_steps, command, losses, train  # noqa: E402
+from training.train_jobs import checkpoint_steps, command, losses, train, write_job  # noqa: E402
 
 def test_dry_run_prints_the_plan_and_writes_nothing(job):
     before = sorted(job.parent.rglob("*"))
@@ -54,6 +54,19 @@ def test_a_folder_is_no_job(job):
     process = train(job.parent)
     assert process.returncode == 3
     assert "it is a directory" in process.stderr
+
+
+@pytest.mark.parametrize("settings", [
+    {"export__base_path": "served", "export__metric": "loss", "export__at_most": 1},
+    {"hooks__early_stopping": "{patience: 2}"},
+])
+def test_a_metric_that_evaluations_lack_is_told_before_the_first_step(tmp_path, settings):
+    job = write_job(tmp_path, without=["loss"])
+    for arguments in ((job,), (job, "--dry-run")):
+        process = train(*arguments, **settings)
+        assert process.returncode == 3, process.stderr
+        told = "evaluations have no 'loss'; they have mean_squared_error: see eval.metrics"
+        assert told in process.stderr + process.stdout
 
 
 def test_dry_run_tries_an_evaluation(job):

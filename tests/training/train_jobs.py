@@ -55,9 +55,10 @@ class Linear(tf.Module):
         return {"loss": loss}
 
 
-def save_linear(folder):
+def save_linear(folder, without=()):
     module = Linear()
-    tf.saved_model.save(module, str(folder), signatures=module.calls)
+    calls = {name: call for name, call in module.calls.items() if name not in without}
+    tf.saved_model.save(module, str(folder), signatures=calls)
     return module
 
 
@@ -93,10 +94,11 @@ hooks: {checkpoint: {every_steps: 10}, logging: {every_steps: 1}}
 """
 
 
-def write_job(folder):
-    """Writes the job with its model and data, and returns the path of its file."""
+def write_job(folder, without=()):
+    """Writes the job with its model, less the signatures `without`, and its data. Returns the path of
+    its file."""
     folder = pathlib.Path(folder)
-    save_linear(folder / "model")
+    save_linear(folder / "model", without)
     write_examples(folder / "train.tfrecord", *examples())
     (folder / "job.yaml").write_text(JOB, encoding="utf-8")
     return folder / "job.yaml"
@@ -108,9 +110,9 @@ def command(*arguments, **settings):
     return [str(binary()), "train", *map(str, arguments), *sets]
 
 
-def train(*arguments, **settings):
-    """Runs a job to its end: the completed process."""
-    return subprocess.run(command(*arguments, **settings), capture_output=True, text=True,
+def train(*arguments, cwd=None, **settings):
+    """Runs a job to its end, from a working directory: the completed process."""
+    return subprocess.run(command(*arguments, **settings), capture_output=True, text=True, cwd=cwd,
                           env=environment(), timeout=SECONDS, check=False)
 
 

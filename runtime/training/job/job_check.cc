@@ -155,6 +155,9 @@ class JobCheck {
       if (!names.insert(name).second) {
         Find(key, absl::StrCat("the name '", name, "' is that of an earlier metric"));
       }
+      if (name == "event" || name == "step" || (name == "loss" && metric.type() != "loss")) {
+        Find(key, absl::StrCat("the name '", name, "' has a meaning of its own in the log"));
+      }
     }
   }
 

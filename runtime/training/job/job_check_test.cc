@@ -59,6 +59,8 @@ TEST(JobCheckTest, EachMistakeHasItsKey) {
       {"loss_scale { growth_steps: 5 fixed: true }", "loss_scale.growth_steps"},
       {"eval { metrics { type: 'accuracy' } }", "eval.metrics[1]"},
       {"eval { metrics { } }", "eval.metrics[1]"},
+      {"eval { metrics { type: 'auc' name: 'loss' } }", "eval.metrics[1]"},
+      {"eval { metrics { type: 'auc' name: 'step' } }", "eval.metrics[1]"},
       {"eval { metrics { type: 'loss' k: 3 } }", "eval.metrics[1]"},
       {"eval { metrics { type: 'acu' } } export { base_path: 'x' metric: 'auc' at_least: 1 }",
        "eval.metrics[1]"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/training/job/failure.h"
@@ -72,6 +73,28 @@ absl::Status MakeProgram(const SessionOptions& session, PreparedJob* prepared,
   return CheckTrainingDevice(job.device(), *prepared->program->session);
 }
 
+// Errors: INVALID_ARGUMENT if evaluations lack the value that `key` names.
+absl::Status CheckMetric(const std::vector<std::string>& names, absl::string_view key,
+                         const std::string& name) {
+  if (std::ranges::count(names, name) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, ": evaluations have no '", name, "'; they have ",
+                   names.empty() ? "nothing" : absl::StrJoin(names, ", "), ": see eval.metrics"));
+}
+
+// Checks the metrics that the job names elsewhere: whether there is a loss, only the graph tells.
+absl::Status CheckMetrics(const PreparedJob& prepared) {
+  const training::TrainingJob& job = prepared.job;
+  const std::vector<std::string> names = prepared.evaluator->MetricNames();
+  if (job.hooks().has_early_stopping()) {
+    const std::string& metric = job.hooks().early_stopping().metric();
+    RETURN_IF_ERROR(
+        CheckMetric(names, "hooks.early_stopping.metric", metric.empty() ? "loss" : metric));
+  }
+  if (job.export_().metric().empty()) return absl::OkStatus();
+  return CheckMetric(names, "export.metric", job.export_().metric());
+}
+
 // Makes what needs both the program and the data. `eval_source` is null if there is none.
 absl::Status FitTogether(std::unique_ptr<BatchSource> eval_source, PreparedJob* prepared) {
   const training::TrainingJob& job = prepared->job;
@@ -85,7 +108,7 @@ absl::Status FitTogether(std::unique_ptr<BatchSource> eval_source, PreparedJob* 
   auto evaluator = Evaluator::Make(job.eval(), *prepared->program, std::move(eval_source));
   if (!evaluator.ok()) return Annotate(evaluator.status(), "eval: ");
   prepared->evaluator = *std::move(evaluator);
-  return absl::OkStatus();
+  return CheckMetrics(*prepared);
 }
 
 }  // namespace
