@@ -72,6 +72,15 @@ def test_evaluations_of_a_few_batches_go_on_where_the_last_one_ended(job):
     assert parts[0] + parts[1] == whole
 
 
+def test_evaluations_of_as_many_batches_as_there_are_see_all_of_them(job):
+    whole, counted = (
+        [each for each in records(train(job, folder=folder, eval__every_steps=10, **settings))
+         if each["event"] == "eval"]
+        for folder, settings in (("whole", {}), ("counted", {"eval__batches": 8})))
+    assert len(whole) == 4
+    assert counted == whole
+
+
 def test_resume_false_puts_the_earlier_run_aside(job, curve):
     train(job, steps=10)
     assert losses(train(job, resume="false")) == curve

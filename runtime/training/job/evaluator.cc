@@ -102,9 +102,13 @@ absl::Status Evaluator::Try(const std::vector<Tensor>& batch) {
 absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
   for (NamedMetric& each : metrics_) each.metric->Reset();
   std::vector<Tensor> batch;
+  const auto next = [&] {
+    return NextBatch(control == nullptr ? nullptr : &control->data_waits, &batch);
+  };
   for (int64_t count = 0; batches_ == 0 || count < batches_; ++count) {
-    const absl::StatusOr<bool> has_batch =
-        NextBatch(control == nullptr ? nullptr : &control->data_waits, &batch);
+    absl::StatusOr<bool> has_batch = next();
+    // The evaluation before this one took the last batch, and left the end of the data.
+    if (batches_ > 0 && count == 0 && has_batch.ok() && !*has_batch) has_batch = next();
     if (absl::IsCancelled(has_batch.status())) return has_batch.status();
     if (!has_batch.ok()) {
       return WithFailure(Annotate(has_batch.status(), "data.eval: "), RunFailure::kData);
