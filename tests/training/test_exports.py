@@ -80,7 +80,8 @@ def test_what_keeps_a_version_from_being_written_is_told_before_the_first_step(j
 def test_a_run_that_is_over_finds_its_own_version(job):
     settings = {"export__base_path": "served", "export__version": 7}
     assert exported(train(job, **settings))["path"].endswith("/served/7")
-    assert exported(train(job, **settings))["reason"] == "version 7 is this step already"
+    for again in (train(job, **settings), train(job.name, cwd=job.parent, **settings)):
+        assert exported(again)["reason"] == "version 7 is this step already"
 
 
 def test_exports_only_what_is_good_enough(job):
@@ -89,6 +90,10 @@ def test_exports_only_what_is_good_enough(job):
     assert "'mean_squared_error' is " in refused["reason"]
     assert exported(train(job, export__beats_served="true", **good))["path"].endswith("/served/1")
     worse = exported(train(job, export__beats_served="true", steps=5, folder="worse", **good))
+    assert "no better than the " in worse["reason"]
+    # A server takes such a name, too.
+    (job.parent / "served/1").rename(job.parent / "served/0001")
+    worse = exported(train(job, export__beats_served="true", steps=5, folder="worst", **good))
     assert "no better than the " in worse["reason"]
     better = train(job, export__beats_served="true", steps=80, folder="better", **good)
     assert exported(better)["path"].endswith("/served/2")

@@ -49,8 +49,8 @@ class ModelExport {
     if (!run_id.ok()) return Written(run_id.status());
     std::optional<VersionRecord> served;  // that of the highest version
     int64_t highest = 0;
-    for (const int64_t version : ListVersions(base_)) {
-      served = ReadVersionRecord(VersionPath(version));
+    for (const auto& [version, path] : ListVersions(base_)) {
+      served = ReadVersionRecord(path);
       if (served && served->run_id == *run_id && served->step == evaluation.step) {
         return ExportResult{.refusal = absl::StrCat("version ", version, " is this step already")};
       }
@@ -59,7 +59,7 @@ class ModelExport {
     if (std::string refusal = Refusal(evaluation, highest, served); !refusal.empty()) {
       return ExportResult{.refusal = std::move(refusal)};
     }
-    if (spec_.version() > 0 && FileExists(VersionPath(spec_.version()))) return VersionIsTaken();
+    if (ListVersions(base_).contains(spec_.version())) return VersionIsTaken();
     // No server takes a folder whose name is no number, and no other run this one. What this run
     // left there before it died is replaced.
     const std::string temporary = JoinPath(base_, absl::StrCat("exporting-", *run_id));
@@ -90,8 +90,8 @@ class ModelExport {
   // Renames a version that is complete to the number that the job gives, or else to the first one
   // above the highest that no other run has taken meanwhile.
   absl::StatusOr<ExportResult> Publish(const std::string& temporary) const {
-    const std::vector<int64_t> versions = ListVersions(base_);
-    const int64_t next = versions.empty() ? 1 : versions.back() + 1;
+    const std::map<int64_t, std::string> versions = ListVersions(base_);
+    const int64_t next = versions.empty() ? 1 : versions.rbegin()->first + 1;
     for (int64_t version = spec_.version() > 0 ? spec_.version() : next;; ++version) {
       const std::string path = VersionPath(version);
       const absl::Status renamed = RenameFile(temporary, path);
@@ -103,10 +103,13 @@ class ModelExport {
 
   // A run that is started again after its end may find its own version.
   absl::Status CheckVersion() const {
-    if (spec_.version() == 0 || !FileExists(VersionPath(spec_.version()))) return absl::OkStatus();
-    const auto record = ReadVersionRecord(VersionPath(spec_.version()));
+    const std::map<int64_t, std::string> versions = ListVersions(base_);
+    const auto taken = versions.find(spec_.version());
+    if (taken == versions.end()) return absl::OkStatus();
+    const auto record = ReadVersionRecord(taken->second);
     const bool begins_anew = prepared_.job.has_resume() && !prepared_.job.resume();
-    const bool is_own = !begins_anew && record && record->run == prepared_.RunPath();
+    const bool is_own =
+        !begins_anew && record && record->run_id == RunIdIn(prepared_.RunPath()).value_or("");
     return is_own ? absl::OkStatus() : VersionIsTaken();
   }
 

@@ -79,15 +79,12 @@ absl::Status RunFolder::SetAside() {
 }
 
 absl::StatusOr<std::string> RunFolder::Id() const {
-  const std::string path = JoinPath(path_, kId);
-  if (FileExists(path)) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-    return std::string(absl::StripAsciiWhitespace(text));
-  }
+  absl::StatusOr<std::string> chosen = RunIdIn(path_);
+  if (!absl::IsNotFound(chosen.status())) return chosen;
   std::random_device random;
   const std::string id =
       absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
-  RETURN_IF_ERROR(WriteFileAtomically(path, id + "\n"));
+  RETURN_IF_ERROR(WriteFileAtomically(JoinPath(path_, kId), id + "\n"));
   return id;
 }
 
@@ -95,6 +92,11 @@ std::string RunFolder::log() const { return RunLogPath(path_); }
 std::string RunFolder::checkpoints() const { return CheckpointsPath(path_); }
 std::string RunFolder::events() const { return JoinPath(path_, "events"); }
 std::string RunFolder::profile() const { return JoinPath(path_, "profile"); }
+
+absl::StatusOr<std::string> RunIdIn(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(folder, kId)));
+  return std::string(absl::StripAsciiWhitespace(text));
+}
 
 std::string RunLogPath(const std::string& folder) { return JoinPath(folder, "log.jsonl"); }
 std::string CheckpointsPath(const std::string& folder) { return JoinPath(folder, "checkpoints"); }

@@ -49,6 +49,9 @@ class RunFolder {
 
 // The file with the log of the run in a folder, for readers that do not lock it.
 std::string RunLogPath(const std::string& folder);
+// Returns the id of the run in a folder. Errors: NOT_FOUND if none has begun there; those of the
+// file system.
+absl::StatusOr<std::string> RunIdIn(const std::string& folder);
 // The folder with its checkpoints.
 std::string CheckpointsPath(const std::string& folder);
 

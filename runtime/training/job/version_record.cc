@@ -67,16 +67,15 @@ std::optional<VersionRecord> ReadVersionRecord(const std::string& version) {
   return record;
 }
 
-std::vector<int64_t> ListVersions(const std::string& base_path) {
-  std::vector<int64_t> versions;
+std::map<int64_t, std::string> ListVersions(const std::string& base_path) {
+  std::map<int64_t, std::string> versions;
   const auto names = ListDirectory(base_path);
   if (!names.ok()) return versions;
   for (const std::string& name : *names) {
     int64_t number;
     if (!std::all_of(name.begin(), name.end(), absl::ascii_isdigit)) continue;
-    if (absl::SimpleAtoi(name, &number)) versions.push_back(number);
+    if (absl::SimpleAtoi(name, &number)) versions[number] = JoinPath(base_path, name);
   }
-  std::sort(versions.begin(), versions.end());
   return versions;
 }
 

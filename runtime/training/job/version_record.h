@@ -25,7 +25,8 @@ absl::Status WriteVersionRecord(const std::string& version, const VersionRecord&
 // Returns nullopt for a version without a record, or with one that cannot be read.
 std::optional<VersionRecord> ReadVersionRecord(const std::string& version);
 
-// Returns the numbers among the entries of a folder of versions, in ascending order.
-std::vector<int64_t> ListVersions(const std::string& base_path);
+// Returns the paths of the versions in a base path by their numbers. As servers do, it takes an
+// entry whose name is a number with leading zeros, too.
+std::map<int64_t, std::string> ListVersions(const std::string& base_path);
 
 }  // namespace tessera
