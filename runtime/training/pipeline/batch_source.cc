@@ -108,7 +108,7 @@ struct BatchSource::State {
 
 BatchSource::BatchSource(std::unique_ptr<State> state) : state_(std::move(state)) {
   for (const FieldPlan& field : state_->plan.fields) {
-    PartialShape shape({-1});
+    PartialShape shape({state_->plan.keep_remainder ? -1 : state_->batch_size});
     for (int64_t dim : field.output_shape.dims()) shape.AddDim(dim);
     fields_.push_back({field.name, field.output_dtype, std::move(shape)});
   }

@@ -19,7 +19,8 @@ namespace training {
 class PipelineSpec;
 }  // namespace training
 
-// A field of all batches. The first dimension of its shape is the number of rows, -1.
+// A field of all batches. The first dimension of its shape is the number of rows, -1 if the last
+// batch may have fewer.
 struct BatchField {
   std::string name;
   DType dtype = DType::kInvalid;

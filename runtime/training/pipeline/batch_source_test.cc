@@ -111,7 +111,7 @@ class BatchSourceTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  const std::string folder_ = TestFolder();
+  std::string folder_ = TestFolder();
 };
 
 TEST_F(BatchSourceTest, ReadsBatchesOfExamplesEpochAfterEpoch) {
@@ -119,7 +119,7 @@ TEST_F(BatchSourceTest, ReadsBatchesOfExamplesEpochAfterEpoch) {
   Write("a.tfrecord", Records(0, 3));
   auto source = Make(absl::StrCat("files: '*.tfrecord' ", kImageAndLabel));
   EXPECT_EQ(source->fields()[0].name, "image");
-  EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 2}));
+  EXPECT_EQ(source->fields()[0].shape, PartialShape({2, 2}));
   std::vector<Tensor> batch;
   ASSERT_TRUE(source->Next(nullptr, &batch).value());
   EXPECT_EQ(batch[0].ToString(), "float[2,2] [[0 0] [1 0.5]]");
@@ -332,6 +332,36 @@ TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {
   EXPECT_THAT(batch[2].flat<std::string>(), ElementsAre("foo", "bar", ""));
 }
 
+TEST_F(BatchSourceTest, NamesOfColumnsMayBeQuotedAndFollowAByteOrderMark) {
+  Write("a.csv", "\xEF\xBB\xBFlabel,\"income, usd\",\"the \"\"x\"\"\",height\r\n1,100,5,7\r\n");
+  auto source = Make(
+      "files: 'a.csv' format: 'csv' csv_header: true fields { name: 'label' dtype: 'int64' } "
+      "fields { name: 'x' columns: 'the \"x\"' dtype: 'int64' } "
+      "fields { name: 'income' columns: 'income, usd' dtype: 'int64' }",
+      1);
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].flat<int64_t>()[0], 1);
+  EXPECT_EQ(batch[1].flat<int64_t>()[0], 5);
+  EXPECT_EQ(batch[2].flat<int64_t>()[0], 100);
+}
+
+TEST_F(BatchSourceTest, AFileMayBeCalledAsAPatternIs) {
+  folder_ = JoinPath(folder_, "run [a] *");
+  ASSERT_TRUE(CreateDirectories(folder_).ok());
+  Write("data [1].txt", "7\n");
+  Write("data 1.txt", "8\n");
+  const auto only = [&](const std::string& pattern) {
+    auto source = Make(
+        absl::StrCat("files: '", pattern, "' format: 'text' fields { name: 'x' dtype: 'int64' }"),
+        1);
+    std::vector<Tensor> batch;
+    return source->Next(nullptr, &batch).value() ? batch[0].flat<int64_t>()[0] : -1;
+  };
+  EXPECT_EQ(only("data [1].txt"), 7);
+  EXPECT_EQ(only("data ?.txt"), 8);
+}
+
 TEST_F(BatchSourceTest, ColumnsOfCsvMakeOneField) {
   Write("a.csv", "label,p0,p1,p2,p3\n0,1,2,3,4\n1,5,,7,8\n");
   for (const char* columns : {"columns: 'p0..p3'", "columns: ['p0', 'p1', 'p2', 'p3']",
@@ -340,7 +370,7 @@ TEST_F(BatchSourceTest, ColumnsOfCsvMakeOneField) {
         Make(absl::StrCat("files: 'a.csv' format: 'csv' csv_header: true "
                           "fields { name: 'x' dtype: 'float32' missing_value: '-1' scale: 2 ",
                           columns, " } fields { name: 'label' dtype: 'int64' }"));
-    EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 4}));
+    EXPECT_EQ(source->fields()[0].shape, PartialShape({2, 4}));
     std::vector<Tensor> batch;
     ASSERT_TRUE(source->Next(nullptr, &batch).value());
     EXPECT_EQ(batch[0].ToString(), "float[2,4] [[2 4 6 8] [10 -2 14 16]]");
@@ -430,6 +460,11 @@ TEST_F(BatchSourceTest, PadsFieldsOfVariableLength) {
     EXPECT_EQ(batch[0].ToString(), "int64[2,2] [[1 -1] [2 2]]");
     ASSERT_TRUE(source->Next(nullptr, &batch).value());
     EXPECT_EQ(batch[0].ToString(), "int64[2,4] [[3 3 3 -1] [4 4 4 4]]");
+    source = Make(absl::StrCat("files: 'a.tfrecord' cache: ", cache,
+                               " fields { name: 'x' dtype: 'int64' variable_length: true "
+                               "missing_value: '-1' scale: 10 offset: 1 }"));
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "float[2,2] [[11 -9] [21 21]]");
   }
 }
 
@@ -470,7 +505,7 @@ TEST_F(BatchSourceTest, DecodesAndResizesImagesOfDifferentSizes) {
     auto source = Make(absl::StrCat("files: 'a.tfrecord' cache: ", cache,
                                     " fields { name: 'image' decode: 'png' shape: -1 shape: -1 "
                                     "shape: 3 resize: 1 resize: 2 scale: 0.5 }"));
-    EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 1, 2, 3}));
+    EXPECT_EQ(source->fields()[0].shape, PartialShape({2, 1, 2, 3}));
     std::vector<Tensor> batch;
     ASSERT_TRUE(source->Next(nullptr, &batch).value());
     EXPECT_EQ(batch[0].shape(), (Shape{2, 1, 2, 3}));

@@ -139,6 +139,8 @@ Expr DecodedImage(const FieldPlan& field, const Expr& bytes) {
   return Call("Squeeze", {resized}, {{"squeeze_dims", std::vector<int64_t>{0}}});
 }
 
+}  // namespace
+
 Expr Converted(const FieldPlan& field, Expr value) {
   if (field.is_scaled()) {
     if (!IsFloating(value.dtype())) value = CastTo(value, DType::kFloat);
@@ -147,8 +149,6 @@ Expr Converted(const FieldPlan& field, Expr value) {
   }
   return CastTo(value, field.output_dtype);
 }
-
-}  // namespace
 
 std::vector<Expr> FieldsOfRecords(const PipelinePlan& plan, const Expr& records) {
   std::vector<Expr> values;

@@ -12,4 +12,7 @@ namespace tessera {
 // plan.IsParsedOneByOne(). Returns a value for each field, with as many rows, or one example.
 std::vector<Expr> FieldsOfRecords(const PipelinePlan& plan, const Expr& records);
 
+// Adds the nodes that give a stored value of a field its scale, its offset and the output's dtype.
+Expr Converted(const FieldPlan& field, Expr value);
+
 }  // namespace tessera

@@ -148,9 +148,8 @@ class PipelineGraphBuilder {
     for (const FieldPlan& field : plan_.fields) {
       const Tensor& missing = field.missing_value;
       const bool pads = field.variable_length && missing.num_elements() == 1;
-      const Expr value =
-          build_.Constant(pads ? missing : Tensor::Zeros(field.output_dtype, {}).value());
-      inputs.push_back(CastTo(value, field.output_dtype));
+      const Expr zero = build_.Constant(Tensor::Zeros(field.output_dtype, {}).value());
+      inputs.push_back(pads ? Converted(field, build_.Constant(missing)) : zero);
     }
     inputs.push_back(drop);
     return Call("PaddedBatchDatasetV2", inputs,

@@ -16,6 +16,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/data/byte_source.h"
+#include "runtime/kernels/parsing/csv_record.h"
 #include "runtime/training/pipeline/field_plan.h"
 #include "tessera/training/data.pb.h"
 
@@ -31,14 +32,34 @@ absl::StatusOr<RecordFormat> FormatOf(const std::string& name) {
       absl::StrCat("format: '", name, "' is none of tfrecord, text, csv, fixed_length"));
 }
 
-// Appends the regular files that match, sorted.
+bool IsRegularFile(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Returns the pattern that matches `path` alone.
+std::string PatternOf(absl::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (absl::string_view("*?[\\").find(c) != absl::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+// Appends the regular files that match, sorted. A file that is called as the pattern is written is
+// what the pattern means.
 absl::Status Expand(const std::string& pattern, const std::string& base_folder,
                     std::vector<std::string>* files) {
-  const std::string path = absl::StartsWith(pattern, "/") || base_folder.empty()
-                               ? pattern
-                               : JoinPath(base_folder, pattern);
+  const bool is_relative = !absl::StartsWith(pattern, "/") && !base_folder.empty();
+  const std::string path = is_relative ? JoinPath(base_folder, pattern) : pattern;
+  if (IsRegularFile(path)) {
+    files->push_back(path);
+    return absl::OkStatus();
+  }
   glob_t found;
-  const int result = ::glob(path.c_str(), GLOB_TILDE, nullptr, &found);
+  const std::string glob = is_relative ? JoinPath(PatternOf(base_folder), pattern) : pattern;
+  const int result = ::glob(glob.c_str(), GLOB_TILDE, nullptr, &found);
   std::vector<std::string> matches;
   if (result == 0) matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
@@ -46,10 +67,7 @@ absl::Status Expand(const std::string& pattern, const std::string& base_folder,
     return absl::PermissionDeniedError(absl::StrCat("files: cannot list '", path, "'"));
   }
   // A pipe or a device would keep a reader waiting.
-  std::erase_if(matches, [](const std::string& match) {
-    struct stat status;
-    return ::stat(match.c_str(), &status) != 0 || !S_ISREG(status.st_mode);
-  });
+  std::erase_if(matches, [](const std::string& match) { return !IsRegularFile(match); });
   if (matches.empty()) {
     return absl::NotFoundError(absl::StrCat("files: no file matches '", path, "'"));
   }
@@ -158,13 +176,16 @@ absl::Status FindColumns(const training::PipelineSpec& spec, PipelinePlan* plan)
     return absl::InvalidArgumentError(
         absl::StrCat("csv_header: file '", plan->files[0], "' is empty"));
   }
-  CsvHeader header = {.file = plan->files[0], .columns = {}};
-  for (absl::string_view name : absl::StrSplit(absl::StripSuffix(line, "\r"), plan->delimiter)) {
-    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
-      name = name.substr(1, name.size() - 2);
-    }
-    header.columns.emplace_back(name);
+  constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  CsvFields names;
+  const absl::Status split =
+      CsvSplitter(plan->delimiter[0], /*quotes=*/true)
+          .Split(absl::StripPrefix(absl::StripSuffix(line, "\r"), kByteOrderMark), {}, &names);
+  if (!split.ok()) {
+    return Annotate(split, absl::StrCat("csv_header: file '", plan->files[0], "': "));
   }
+  CsvHeader header = {.file = plan->files[0], .columns = {}};
+  for (size_t i = 0; i < names.size(); ++i) header.columns.emplace_back(names[i]);
   absl::flat_hash_set<int> taken;
   for (size_t i = 0; i < plan->fields.size(); ++i) {
     const absl::Status status =
