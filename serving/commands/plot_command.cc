@@ -62,6 +62,9 @@ absl::Status Plot(absl::Span<const std::string> runs, const Options& options) {
     }
   }
   if (chosen.empty()) return absl::NotFoundError("the runs have logged no loss; see --curve");
+  if (std::ranges::all_of(chosen, [](const Curve& curve) { return curve.points.empty(); })) {
+    return absl::NotFoundError("what the runs have logged of it is no finite number");
+  }
   std::fputs(TextChart(chosen, ChartWidth(), kHeight).c_str(), stdout);
   if (options.svg.empty()) return absl::OkStatus();
   return WriteFileAtomically(options.svg, SvgChart(chosen));

@@ -1,6 +1,7 @@
 #include "serving/commands/plot/chart.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,14 @@ constexpr int kLabelWidth = 10;  // columns left of the chart
 constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                     "#ff7f0e", "#17becf", "#8c564b", "#e377c2"};
 
-// The part of the plane that the curves are in. Both sides are longer than 0.
+// Returns where a value lies in a range, from 0 to 1. The difference of large numbers overflows,
+// that of their halves does not.
+double ShareOf(double value, double low, double high) {
+  const double range = high / 2 - low / 2;
+  return range > 0 ? std::clamp((value / 2 - low / 2) / range, 0.0, 1.0) : 0.5;
+}
+
+// The part of the plane that the curves are in.
 struct Bounds {
   double left = std::numeric_limits<double>::infinity();
   double right = -std::numeric_limits<double>::infinity();
@@ -34,8 +42,8 @@ struct Bounds {
     if (bottom == top) top = bottom + (bottom == 0 ? 1 : std::abs(bottom) / 10);
   }
   // From 0 to 1.
-  double X(double x) const { return (x - left) / (right - left); }
-  double Y(double y) const { return (y - bottom) / (top - bottom); }
+  double X(double x) const { return ShareOf(x, left, right); }
+  double Y(double y) const { return ShareOf(y, bottom, top); }
 };
 
 std::string Escape(const std::string& text) {
@@ -57,7 +65,11 @@ std::string TextChart(const std::vector<Curve>& curves, int width, int height) {
       const int line = static_cast<int>((1 - bounds.Y(y)) * (height - 1) + 0.5);
       lines[line][column] = letter;
     }
-    if (curves[i].points.empty()) continue;
+    if (curves[i].points.empty()) {
+      absl::StrAppendFormat(&legend, "%*s%c %s: no finite number\n", kLabelWidth, "", letter,
+                            curves[i].name);
+      continue;
+    }
     const auto& [step, value] = curves[i].points.back();
     absl::StrAppendFormat(&legend, "%*s%c %s: %.4g at step %.0f\n", kLabelWidth, "", letter,
                           curves[i].name, value, step);
@@ -65,7 +77,8 @@ std::string TextChart(const std::vector<Curve>& curves, int width, int height) {
   std::string chart;
   for (int i = 0; i < height; ++i) {
     const bool has_label = i == 0 || i == height - 1 || i == height / 2;
-    const double value = bounds.top - (bounds.top - bounds.bottom) * i / (height - 1);
+    const double value =
+        std::lerp(bounds.top, bounds.bottom, static_cast<double>(i) / (height - 1));
     absl::StrAppend(&chart,
                     has_label ? absl::StrFormat("%*.4g |", kLabelWidth - 2, value)
                               : absl::StrFormat("%*s |", kLabelWidth - 2, ""),
@@ -94,8 +107,8 @@ std::string SvgChart(const std::vector<Curve>& curves) {
                           "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n"
                           "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f</text>\n",
                           kLeft, y, kLeft + kWidth, kLeft - 6, y + 4,
-                          bounds.bottom + share * (bounds.top - bounds.bottom), x,
-                          kTop + kHeight + 18, bounds.left + share * (bounds.right - bounds.left));
+                          std::lerp(bounds.bottom, bounds.top, share), x, kTop + kHeight + 18,
+                          std::lerp(bounds.left, bounds.right, share));
   }
   for (size_t i = 0; i < curves.size(); ++i) {
     const char* colour = kColours[i % std::size(kColours)];

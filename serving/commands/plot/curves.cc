@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -14,19 +15,24 @@ namespace tessera::serving {
 
 std::vector<Curve> CurvesOfLog(absl::string_view log) {
   std::map<std::string, std::map<double, double>> curves;
+  bool starts = false;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
     const auto record = ParseRunRecord(line);
     if (!record) continue;
     const double step = static_cast<double>(record->step);
-    // A run that starts has step 0; if it is resumed, the next record says where.
+    // A run that starts and is not resumed begins anew: an earlier one left no checkpoint.
+    if (record->event == "start") starts = true;
     if (record->event == "resume") {
+      starts = false;
       for (auto& [name, points] : curves) points.erase(points.upper_bound(step), points.end());
     }
     const bool is_eval = record->event == "eval";
     if (!is_eval && record->event != "step") continue;
+    if (std::exchange(starts, false)) curves.clear();
     for (const auto& [name, value] : record->numbers) {
-      if (name == "seconds" || !std::isfinite(value)) continue;
-      curves[is_eval ? absl::StrCat("eval/", name) : name][step] = value;
+      if (name == "seconds") continue;
+      auto& points = curves[is_eval ? absl::StrCat("eval/", name) : name];
+      if (std::isfinite(value)) points[step] = value;
     }
   }
   std::vector<Curve> result;
