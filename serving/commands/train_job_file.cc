@@ -137,7 +137,8 @@ std::string SettingOver(absl::string_view path, absl::Span<const std::string> se
   std::string over;
   for (const std::string& setting : settings) {
     const std::string key = setting.substr(0, setting.find('='));
-    if (path == key || absl::StartsWith(path, key + ".")) over = key;
+    const bool is_within = absl::StartsWith(path, key + ".") || absl::StartsWith(path, key + "[");
+    if (path == key || is_within) over = key;
   }
   return over;
 }
