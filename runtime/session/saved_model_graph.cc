@@ -11,7 +11,7 @@
 #include "runtime/framework/op.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/session/canonical_signature.h"
-#include "runtime/session/pure_runs.h"
+#include "runtime/session/run_traits.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/stablehlo/expand_call_modules.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -161,14 +161,16 @@ absl::StatusOr<std::shared_ptr<const SavedModelGraph>> ImportSavedModel(
   if (!graph.ok()) return Annotate(graph.status(), loading);
   result->graph = *std::move(graph);
   result->unknown_nodes = FindUnknownNodes(graph_def);
-  const PureRuns pure_runs(graph_def);
+  const RunTraits traits(graph_def);
   for (const auto& [name, def] : meta_graph->signature_def()) {
     if (name == kInitOpSignature) continue;
     absl::StatusOr<Signature> signature = ReadSignature(def);
     if (!signature.ok()) {
       return Annotate(signature.status(), absl::StrCat(loading, "signature '", name, "': "));
     }
-    signature->is_pure = pure_runs.IsPure(signature->Run());
+    const RunSignature run = signature->Run();
+    signature->is_pure = traits.IsPure(run);
+    signature->is_open_ended = traits.IsOpenEnded(run);
     result->signatures.emplace(name, *std::move(signature));
   }
   ShareRuns(graph_def, &result->signatures);

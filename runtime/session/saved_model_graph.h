@@ -40,7 +40,8 @@ struct Signature {
   std::map<std::string, SignatureTensor> outputs;  // by alias
   std::string method_name;                         // "tensorflow/serving/predict", ...
   std::map<std::string, Tensor> defaults;          // values of absent inputs, by alias
-  bool is_pure = false;                            // whether its runs change nothing, see PureRuns
+  bool is_pure = false;                            // whether its runs change nothing, see RunTraits
+  bool is_open_ended = false;  // whether values or others decide how long they take, see RunTraits
 
   // The run that computes all outputs from all inputs.
   RunSignature Run() const;

@@ -85,10 +85,16 @@ absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
     result->Swap(&meta_graph);
     return result;
   }
-  return absl::NotFoundError(absl::StrCat(
-      directory, " has no meta graph with the tags ", TagsText(tags), " (there ",
-      there.size() == 1 ? "is: " : "are: ", there.empty() ? "none" : absl::StrJoin(there, ", "),
-      "); --saved_model_tags, or --tags of other commands, chooses"));
+  if (there.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        directory,
+        " holds a SavedModel without any meta graph, as a file that was not written to "
+        "its end does; export or copy it again"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(directory, " has no meta graph with the tags ", TagsText(tags), " (there ",
+                   there.size() == 1 ? "is: " : "are: ", absl::StrJoin(there, ", "),
+                   "); --saved_model_tags, or --tags of other commands, chooses"));
 }
 
 absl::StatusOr<std::vector<tensorflow::AssetFileDef>> ReadAssets(

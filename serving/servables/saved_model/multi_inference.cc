@@ -68,7 +68,7 @@ absl::Status MultiInferenceRuns::RunPlan(const Plan& plan,
   RETURN_IF_ERROR(CheckExamples(input));
   const std::vector<Tensor> feeds(plan.num_feeds, input);
   std::vector<Tensor> fetches;
-  RETURN_IF_ERROR(RunCallable(*plan.callable, options, feeds, &fetches).status());
+  RETURN_IF_ERROR(RunCallable(*plan.callable, options, feeds, &fetches));
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const Task& task = plan.tasks[i];
     const Share& share = plan.shares[i];

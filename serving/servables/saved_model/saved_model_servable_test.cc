@@ -234,6 +234,31 @@ TEST_F(SavedModelServableTest, TypicalRunTimeFollowsTheRuns) {
   EXPECT_EQ(servable_->TypicalRunTime("classify"), absl::InfiniteDuration());
 }
 
+TEST_F(SavedModelServableTest, ARunThatTookVeryLongIsRemembered) {
+  ASSERT_TRUE(Predict("", {{"x", kX}}).ok());
+  log_.on_run = [](const RunOptions&) {
+    absl::SleepFor(absl::Milliseconds(25));
+    return absl::CancelledError("the client has gone");
+  };
+  EXPECT_TRUE(absl::IsCancelled(Predict("", {{"x", kX}})));
+  log_.on_run = nullptr;
+  int quick_runs = 0;
+  for (; servable_->TypicalRunTime("") == absl::InfiniteDuration() && quick_runs < 1 << 20;
+       ++quick_runs) {
+    ASSERT_TRUE(Predict("", {{"x", kX}}).ok());
+  }
+  EXPECT_GE(quick_runs, 200);
+  EXPECT_LT(servable_->TypicalRunTime(""), absl::Seconds(1));
+}
+
+TEST_F(SavedModelServableTest, OpenEndedRunsAreNeverShort) {
+  SavedModelBundle bundle = MakeLinearBundle(&log_);
+  bundle.signatures["serving_default"].is_open_ended = true;
+  servable_ = *SavedModelServable::Create(std::move(bundle), {});
+  ASSERT_TRUE(Predict("", {{"x", kX}}).ok());
+  EXPECT_EQ(servable_->TypicalRunTime(""), absl::InfiniteDuration());
+}
+
 TEST_F(SavedModelServableTest, RunsThatMayWaitAreNeverShort) {
   bool may_wait = true;
   servable_ = *SavedModelServable::Create(MakeLinearBundle(&log_),

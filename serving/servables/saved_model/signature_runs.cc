@@ -12,6 +12,10 @@
 namespace tessera::serving {
 namespace {
 
+// A run that takes so long should not keep a thread that reads requests from the next ones.
+constexpr absl::Duration kVeryLong = absl::Milliseconds(20);
+constexpr int kRunsToDistrust = 256;
+
 // Refuses a tensor of a signature that has no name: a sparse or composite one, which TensorFlow
 // describes by the names of its parts. `remedy` is for the client.
 absl::Status CheckIsOneTensor(absl::string_view what, absl::string_view alias,
@@ -26,9 +30,9 @@ absl::Status CheckIsOneTensor(absl::string_view what, absl::string_view alias,
 
 }  // namespace
 
-absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallOptions& options,
-                                           absl::Span<const Tensor> feeds,
-                                           std::vector<Tensor>* fetches) {
+absl::Status RunCallable(const Callable& callable, const CallOptions& options,
+                         absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                         absl::Duration* run_time) {
   RunOptions run_options;
   run_options.cancellation = options.cancellation;
   if (options.times != nullptr) run_options.queued = &options.times->batched;
@@ -40,16 +44,17 @@ absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallO
     }
   }
   absl::Status status = callable.Run(run_options, feeds, fetches);
+  const absl::Time end = absl::Now();
+  if (run_time != nullptr) *run_time = end - start;
   if (absl::IsDeadlineExceeded(status)) {
     return absl::DeadlineExceededError("Timed out waiting for notification");
   }
   RETURN_IF_ERROR(status);
-  const absl::Time end = absl::Now();
   if (options.times != nullptr) {
     options.times->run_began = start;
     options.times->run_ended = end;
   }
-  return end - start;
+  return absl::OkStatus();
 }
 
 SignatureRuns::SignatureRuns(absl::string_view name, const Signature& signature, MakeRun make_run)
@@ -65,8 +70,12 @@ SignatureRuns::SignatureRuns(absl::string_view name, const Signature& signature,
 absl::Status SignatureRuns::Run(const Positions& positions, const CallOptions& options,
                                 absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
   ASSIGN_OR_RETURN(const Prepared* prepared, Prepare(positions));
-  ASSIGN_OR_RETURN(const absl::Duration run_time,
-                   RunCallable(*prepared->callable, options, feeds, fetches));
+  absl::Duration run_time = absl::ZeroDuration();
+  const absl::Status status = RunCallable(*prepared->callable, options, feeds, fetches, &run_time);
+  if (!status.ok()) {
+    RecordFailedRunTime(run_time);
+    return status;
+  }
   RecordRunTime(run_time);
   if (options.may_be_sampled) samples_.Offer(positions, feeds);
   if (prepared->positions.size() == positions.size()) return absl::OkStatus();
@@ -124,7 +133,9 @@ std::vector<SampleRequest> SignatureRuns::SampleRequests() const {
 
 absl::Duration SignatureRuns::TypicalRunTime() const {
   const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
-  return typical < 0 ? absl::InfiniteDuration() : absl::Nanoseconds(typical);
+  const bool is_unknown = typical < 0 || runs_to_distrust_.load(std::memory_order_relaxed) > 0;
+  return is_unknown || signature_.is_open_ended ? absl::InfiniteDuration()
+                                                : absl::Nanoseconds(typical);
 }
 
 void SignatureRuns::RecordRunTime(absl::Duration time) {
@@ -136,6 +147,17 @@ void SignatureRuns::RecordRunTime(absl::Duration time) {
   const int64_t weight = sample < typical ? 2 : 8;
   typical_ns_.store(typical < 0 ? sample : typical + (sample - typical) / weight,
                     std::memory_order_relaxed);
+  // Requests of one signature may differ by their values or their sizes.
+  if (time >= kVeryLong) {
+    runs_to_distrust_.store(kRunsToDistrust, std::memory_order_relaxed);
+  } else if (const int left = runs_to_distrust_.load(std::memory_order_relaxed); left > 0) {
+    runs_to_distrust_.store(left - 1, std::memory_order_relaxed);
+  }
+}
+
+// A run that fails at once says nothing of those that succeed; one that was given up does.
+void SignatureRuns::RecordFailedRunTime(absl::Duration time) {
+  if (time >= kVeryLong) RecordRunTime(time);
 }
 
 }  // namespace tessera::serving

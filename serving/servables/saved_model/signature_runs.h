@@ -25,12 +25,13 @@ namespace tessera::serving {
 using MakeRun =
     std::function<absl::StatusOr<std::shared_ptr<const Callable>>(const RunSignature& signature)>;
 
-// Runs `callable` with the deadline and the cancellation of the call, whose times it notes. Returns
-// how long the run took. If the deadline passes before the run has ended, the error is
-// DEADLINE_EXCEEDED "Timed out waiting for notification", the message that clients know.
-absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallOptions& options,
-                                           absl::Span<const Tensor> feeds,
-                                           std::vector<Tensor>* fetches);
+// Runs `callable` with the deadline and the cancellation of the call, whose times it notes. If the
+// deadline passes before the run has ended, the error is DEADLINE_EXCEEDED "Timed out waiting for
+// notification", the message that clients know. *run_time becomes how long the run took, one that
+// failed included; it is left as it is if there was none. It may be null.
+absl::Status RunCallable(const Callable& callable, const CallOptions& options,
+                         absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                         absl::Duration* run_time = nullptr);
 
 // Holds the inputs and outputs of a signature by position, and one compiled run for each set of
 // outputs that was requested. Positions are those of the aliases in byte order.
@@ -70,7 +71,8 @@ class SignatureRuns {
   // Returns the sampled requests.
   std::vector<SampleRequest> SampleRequests() const;
 
-  // Returns the smoothed time of recent runs; infinite before the first one has ended.
+  // Returns the smoothed time of recent runs. Infinite before the first one has ended, if one of
+  // the last few hundred took very long, and if the signature is open-ended.
   absl::Duration TypicalRunTime() const;
 
  private:
@@ -81,6 +83,7 @@ class SignatureRuns {
 
   absl::StatusOr<const Prepared*> Prepare(const Positions& positions);
   void RecordRunTime(absl::Duration time);
+  void RecordFailedRunTime(absl::Duration time);
 
   const absl::string_view name_;
   const Signature& signature_;
@@ -90,6 +93,7 @@ class SignatureRuns {
   absl::Mutex compile_mu_;
   AppendOnlyList<Prepared> prepared_;  // added to under compile_mu_
   std::atomic<int64_t> typical_ns_{-1};
+  std::atomic<int> runs_to_distrust_{0};  // after one that took very long
   RequestSamples samples_;
 };
 

@@ -1,5 +1,6 @@
-#include "runtime/session/pure_runs.h"
+#include "runtime/session/run_traits.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "runtime/framework/op.h"
@@ -18,6 +19,14 @@ bool LeavesNoTrace(const OpDef& op) {
   return !op.Has(OpTrait::kWritesResource) || op.Has(OpTrait::kOwnedByStep);
 }
 
+// Returns true if the op repeats others as often as a value says, which is no trait of its own.
+bool Loops(const OpDef& op) {
+  static constexpr absl::string_view kLoops[] = {
+      "DatasetToSingleElement", "For",  "NextIteration", "RefNextIteration", "ReduceDataset",
+      "StatelessWhile",         "While"};
+  return absl::c_linear_search(kLoops, op.name);
+}
+
 // Returns the name of the node that an input or a fetch refers to: "a" for "a", "a:1" and "^a".
 absl::string_view NodeOf(absl::string_view name) {
   absl::ConsumePrefix(&name, "^");
@@ -26,14 +35,23 @@ absl::string_view NodeOf(absl::string_view name) {
 
 }  // namespace
 
-PureRuns::PureRuns(const tensorflow::GraphDef& graph) {
+RunTraits::RunTraits(const tensorflow::GraphDef& graph) {
   for (const auto& node : graph.node()) nodes_.emplace(node.name(), &node);
   for (const auto& function : graph.library().function()) {
     functions_.emplace(function.signature().name(), &function);
   }
 }
 
-bool PureRuns::IsPure(const RunSignature& signature) const {
+bool RunTraits::IsPure(const RunSignature& signature) const {
+  return AllOps(signature, LeavesNoTrace);
+}
+
+bool RunTraits::IsOpenEnded(const RunSignature& signature) const {
+  return !AllOps(signature,
+                 [](const OpDef& op) { return !op.Has(OpTrait::kMayWait) && !Loops(op); });
+}
+
+bool RunTraits::AllOps(const RunSignature& signature, Predicate predicate) const {
   absl::flat_hash_set<absl::string_view> seen;
   // What is fed is not run, nor is what lies before it.
   for (const std::string& feed : signature.feeds) seen.insert(NodeOf(feed));
@@ -46,7 +64,7 @@ bool PureRuns::IsPure(const RunSignature& signature) const {
   while (!open.empty()) {
     const auto found = nodes_.find(open.back());
     open.pop_back();
-    if (found == nodes_.end() || !IsPureNode(*found->second, &called)) return false;
+    if (found == nodes_.end() || !Fulfils(*found->second, predicate, &called)) return false;
     for (const std::string& input : found->second->input()) visit(input);
   }
   absl::flat_hash_set<absl::string_view> seen_functions;
@@ -57,17 +75,17 @@ bool PureRuns::IsPure(const RunSignature& signature) const {
     const auto found = functions_.find(name);
     if (found == functions_.end()) return false;
     for (const auto& node : found->second->node_def()) {
-      if (!IsPureNode(node, &called)) return false;
+      if (!Fulfils(node, predicate, &called)) return false;
     }
   }
   return true;
 }
 
-bool PureRuns::IsPureNode(const tensorflow::NodeDef& node, Names* called) const {
+bool RunTraits::Fulfils(const tensorflow::NodeDef& node, Predicate predicate, Names* called) const {
   if (functions_.contains(node.op())) {
     called->push_back(node.op());
   } else if (const OpDef* op = OpRegistry::Global().Find(node.op());
-             op == nullptr || !LeavesNoTrace(*op)) {
+             op == nullptr || !predicate(*op)) {
     return false;
   }
   for (const auto& [name, attr] : node.attr()) {

@@ -1,4 +1,4 @@
-#include "runtime/session/pure_runs.h"
+#include "runtime/session/run_traits.h"
 
 #include <string>
 
@@ -21,6 +21,10 @@ tensorflow::GraphDef Graph() {
 
   def writer():
     w = AssignVariableOp()
+  return ()
+
+  def repeater():
+    w = StatelessWhile() {cond: @reader, body: @reader}
   return ()
 
   def calls_writer():
@@ -60,19 +64,22 @@ tensorflow::GraphDef Graph() {
   direct = writer(x)
   loops = PartitionedCall() {f: @calls_itself}
   missing = PartitionedCall() {f: @nowhere}
+  repeats = While(x) {cond: @reader, body: @reader}
+  calls_loop = PartitionedCall(x) {f: @repeater}
+  again = NextIteration(x)
 )");
 }
 
 bool IsPure(const std::string& fetch, const std::vector<std::string>& feeds = {"x:0"}) {
   const tensorflow::GraphDef graph = Graph();
-  PureRuns pure(graph);
+  const RunTraits traits(graph);
   RunSignature signature;
   signature.feeds = feeds;
   signature.fetches = {fetch};
-  return pure.IsPure(signature);
+  return traits.IsPure(signature);
 }
 
-TEST(PureRunsTest, ReadersArePure) {
+TEST(RunTraitsTest, ReadersArePure) {
   EXPECT_TRUE(IsPure("y:0"));
   EXPECT_TRUE(IsPure("y:0", {}));
   EXPECT_TRUE(IsPure("deref:0"));
@@ -84,7 +91,7 @@ TEST(PureRunsTest, ReadersArePure) {
   EXPECT_TRUE(IsPure("loops:0"));
 }
 
-TEST(PureRunsTest, WritersAreNot) {
+TEST(RunTraitsTest, WritersAreNot) {
   EXPECT_FALSE(IsPure("add"));
   EXPECT_FALSE(IsPure("after_add:0"));
   EXPECT_FALSE(IsPure("assign:0"));
@@ -97,29 +104,46 @@ TEST(PureRunsTest, WritersAreNot) {
   EXPECT_FALSE(IsPure("silent:0"));
 }
 
-TEST(PureRunsTest, NobodyEndsTheWaitingOfARunOfItsOwn) {
+TEST(RunTraitsTest, NobodyEndsTheWaitingOfARunOfItsOwn) {
   EXPECT_FALSE(IsPure("wait:0"));
   EXPECT_FALSE(IsPure("batch:0"));
 }
 
-TEST(PureRunsTest, WhatIsFedIsNotRun) { EXPECT_TRUE(IsPure("after_add:0", {"after_add:0"})); }
+TEST(RunTraitsTest, LoopsAndWaitsAreOpenEnded) {
+  const tensorflow::GraphDef graph = Graph();
+  const RunTraits traits(graph);
+  const auto is_open_ended = [&](const std::string& fetch) {
+    RunSignature signature;
+    signature.fetches = {fetch};
+    return traits.IsOpenEnded(signature);
+  };
+  for (const char* fetch : {"y:0", "add", "save", "random:0", "cases:0", "loops:0"}) {
+    EXPECT_FALSE(is_open_ended(fetch)) << fetch;
+  }
+  for (const char* fetch :
+       {"repeats:0", "calls_loop:0", "again:0", "wait:0", "batch:0", "unknown:0", "missing:0"}) {
+    EXPECT_TRUE(is_open_ended(fetch)) << fetch;
+  }
+}
 
-TEST(PureRunsTest, WhatNobodyKnowsIsNotPure) {
+TEST(RunTraitsTest, WhatIsFedIsNotRun) { EXPECT_TRUE(IsPure("after_add:0", {"after_add:0"})); }
+
+TEST(RunTraitsTest, WhatNobodyKnowsIsNotPure) {
   EXPECT_FALSE(IsPure("unknown:0"));
   EXPECT_FALSE(IsPure("nowhere:0"));
   EXPECT_FALSE(IsPure("missing:0"));
 }
 
-TEST(PureRunsTest, OneRunSaysNothingOfAnother) {
+TEST(RunTraitsTest, OneRunSaysNothingOfAnother) {
   const tensorflow::GraphDef graph = Graph();
-  PureRuns pure(graph);
+  const RunTraits traits(graph);
   RunSignature reads, writes;
   reads.fetches = {"reads:0"};
   writes.fetches = {"cases:0"};
-  EXPECT_TRUE(pure.IsPure(reads));
-  EXPECT_FALSE(pure.IsPure(writes));
-  EXPECT_TRUE(pure.IsPure(reads));
-  EXPECT_FALSE(pure.IsPure(writes));
+  EXPECT_TRUE(traits.IsPure(reads));
+  EXPECT_FALSE(traits.IsPure(writes));
+  EXPECT_TRUE(traits.IsPure(reads));
+  EXPECT_FALSE(traits.IsPure(writes));
 }
 
 }  // namespace
