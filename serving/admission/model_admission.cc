@@ -14,6 +14,7 @@ constexpr absl::string_view kRequestBytes = "request_bytes";
 constexpr absl::string_view kQueueFull = "queue_full";
 constexpr absl::string_view kTimedOutWaiting = "timeout_waiting";
 constexpr absl::string_view kTimedOutRunning = "timeout_running";
+constexpr absl::Duration kGrace = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -177,7 +178,8 @@ absl::Status ModelAdmission::WaitEnded(const Waiter& waiter) const {
   const std::string place = absl::StrCat(
       "while it waited for one of the ", limits_.max_concurrent_requests(),
       " requests that model '", name_, "' answers at a time (max_concurrent_requests)");
-  if (now >= waiter.client_deadline) {
+  // The client's side may give up a little earlier than the deadline passes here.
+  if (now + kGrace >= waiter.client_deadline) {
     CountRefused(kTimedOutWaiting);
     return absl::DeadlineExceededError(
         absl::StrCat("the deadline of the request passed ", place,

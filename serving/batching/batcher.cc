@@ -87,8 +87,12 @@ absl::Status Batcher::RunQueued(BatchLane& lane, int64_t rows, const RunOptions&
 
 absl::Status Batcher::Await(BatchLane& lane, BatchTask& task) {
   while (task.to_run == nullptr && task.parts_done < task.parts) {
-    if (task.cancelled && Withdraw(lane, task)) return Cancelled();
-    if (task.deadline + kGrace <= absl::Now() && Withdraw(lane, task)) {
+    // A client that has gone because its deadline passes, a little earlier than here, was too late.
+    if (task.cancelled && absl::Now() + kGrace < task.deadline && Withdraw(lane, task)) {
+      return Cancelled();
+    }
+    const absl::Time latest = task.cancelled ? task.deadline - kGrace : task.deadline + kGrace;
+    if (latest <= absl::Now() && Withdraw(lane, task)) {
       return absl::ResourceExhaustedError(kLateInQueue);
     }
     // A part that runs already ends by the deadline of its batch.

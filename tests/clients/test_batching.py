@@ -130,6 +130,17 @@ def test_a_full_queue_refuses_over_rest(start_batching, gate):
     assert [values(answer) for answer in [running, *waiting]] == [[2.0]] * 2
 
 
+def test_a_client_that_leaves_at_its_deadline_was_too_late(start_batching):
+    server = start_batching(max_batch_size=100, batch_timeout_micros=FOREVER)
+
+    def is_counted():
+        with refused("DEADLINE_EXCEEDED"):
+            server.client.prediction.Predict(look([2.0]), timeout=0.1)
+        return 'request_count{model_name="look",status="RESOURCE_EXHAUSTED"}' in metrics(server)
+
+    wait_until(is_counted, lambda: metrics(server))
+
+
 def test_requests_merge_while_all_threads_are_busy(start_batching, gate):
     server = start_batching(max_batch_size=4, num_batch_threads=1, max_enqueued_batches=1)
     running = occupy(server)
