@@ -29,6 +29,8 @@ using tensorflow::serving::BatchingParameters;
 using tensorflow::serving::ModelConfig;
 using tensorflow::serving::ModelServerConfig;
 
+constexpr absl::string_view kUnlessItsOwn = ", unless it is the one that this configuration is for";
+
 bool IsDirectory(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -50,9 +52,7 @@ void CheckPorts(const ServerOptions& options, ConfigReport* report) {
       continue;
     }
     if (const absl::Status status = CheckPortIsFree(port); !status.ok()) {
-      report->Warn({.key = flag}, absl::StrCat(status.message(),
-                                               ", unless it is the one that this configuration is "
-                                               "for"));
+      report->Warn({.key = flag}, absl::StrCat(status.message(), kUnlessItsOwn));
     }
   }
 }
@@ -84,6 +84,9 @@ void CheckSocket(const std::string& path, ConfigReport* report) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
     add("is there and no socket; remove it, or choose another path");
+  }
+  if (const absl::Status status = CheckSocketIsFree(path); !status.ok()) {
+    report->Warn({.key = "grpc_socket_path"}, absl::StrCat(status.message(), kUnlessItsOwn));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,22 @@ int BindError(int family, const sockaddr* address, socklen_t size) {
   return error == EADDRNOTAVAIL ? 0 : error;
 }
 
+// Returns true if somebody accepts connections to the socket at this path.
+bool IsListenedOn(const std::string& path) {
+  sockaddr_un address = {};
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) return false;
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  // A listener whose queue is full makes it EAGAIN.
+  const bool connects =
+      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
+      errno == EAGAIN;
+  close(fd);
+  return connects;
+}
+
 }  // namespace
 
 absl::Status CheckPortIsFree(int port) {
@@ -42,6 +59,12 @@ absl::Status CheckPortIsFree(int port) {
   return absl::InvalidArgumentError(
       absl::StrCat("cannot listen on port ", port, ": ", std::strerror(error),
                    error == EADDRINUSE ? "; another server has it, choose another one" : ""));
+}
+
+absl::Status CheckSocketIsFree(const std::string& path) {
+  if (!IsListenedOn(path)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cannot listen on socket ", path,
+                                                 ": another server has it, choose another path"));
 }
 
 }  // namespace tessera::serving

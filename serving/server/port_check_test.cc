@@ -2,7 +2,11 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -29,6 +33,25 @@ TEST(PortCheckTest, APortIsFreeUntilSomebodyListensOnIt) {
   close(listener);
   EXPECT_TRUE(CheckPortIsFree(port).ok());
   EXPECT_TRUE(CheckPortIsFree(0).ok());
+}
+
+TEST(PortCheckTest, ASocketIsFreeUnlessSomebodyListensOnIt) {
+  std::string folder = "/tmp/port_check_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/s";
+  EXPECT_TRUE(CheckSocketIsFree(path).ok());
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, path.size());
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  EXPECT_THAT(std::string(CheckSocketIsFree(path).message()), HasSubstr("another server has it"));
+  close(listener);  // as a crash does, this leaves the file behind
+  EXPECT_TRUE(CheckSocketIsFree(path).ok());
+  EXPECT_TRUE(CheckSocketIsFree("/tmp/" + std::string(200, 's')).ok());
+  unlink(path.c_str());
+  rmdir(folder.c_str());
 }
 
 }  // namespace

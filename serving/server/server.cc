@@ -94,8 +94,10 @@ absl::Status Server::Start() {
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   // Asked before models load, which may take long.
-  RETURN_IF_ERROR(
-      Annotate(CheckPortIsFree(options_.port), "Failed to BuildAndStart gRPC server: "));
+  for (const absl::Status& is_free :
+       {CheckPortIsFree(options_.port), CheckSocketIsFree(options_.grpc_socket_path)}) {
+    RETURN_IF_ERROR(Annotate(is_free, "Failed to BuildAndStart gRPC server: "));
+  }
   RETURN_IF_ERROR(OpenAccessLog());
   MakeModels();
   MakeDashboard();
@@ -323,8 +325,8 @@ void Server::RunReloads() {
                    "named in a file, by --model_config_file or --config";
       continue;
     }
-    Reload(asked);
-    if (asked) LOG(INFO) << "the models were read again, as asked";
+    const bool is_well = Reload(asked);
+    if (asked && is_well) LOG(INFO) << "the models were read again, as asked";
   }
 }
 
@@ -343,15 +345,15 @@ absl::Status Server::ApplyAgain(const ModelSettings& now) {
   return status;
 }
 
-void Server::Reload(bool asked) {
+bool Server::Reload(bool asked) {
   const absl::StatusOr<ModelSettings> models = ReadModelsAgain(options_);
   const absl::Status status = models.ok() ? ApplyAgain(*models) : models.status();
-  if (stopped_.HasBeenNotified()) return;
+  if (stopped_.HasBeenNotified()) return false;
   if (status.ok()) {
     if (!std::exchange(reload_problem_, "").empty()) {
       LOG(INFO) << "the models were read again, and all is well again";
     }
-    return;
+    return true;
   }
   std::string problem = absl::StrCat(
       WasApplied(status) ? "the models were read again: "
@@ -361,10 +363,11 @@ void Server::Reload(bool asked) {
   std::error_code no_file;
   const auto written = std::filesystem::last_write_time(
       options_.model_config_file.empty() ? options_.config : options_.model_config_file, no_file);
-  if (!asked && problem == reload_problem_ && written == reload_problem_file_) return;
+  if (!asked && problem == reload_problem_ && written == reload_problem_file_) return false;
   LOG(ERROR) << problem;
   reload_problem_ = std::move(problem);
   reload_problem_file_ = written;
+  return false;
 }
 
 void Server::LogStart() const {

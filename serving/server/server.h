@@ -97,8 +97,8 @@ class Server {
   void StartRest();
   // Body of the thread that applies new configurations of models.
   void RunReloads();
-  // `asked`: by a signal, so that the outcome is logged in any case.
-  void Reload(bool asked);
+  // `asked`: by a signal, so that the outcome is logged in any case. Returns whether all is well.
+  bool Reload(bool asked);
   // Logs what this server is and what it is going to serve.
   void LogStart() const;
   // Applies models that were read again. Errors: those of ServedModels::ApplyConfig().

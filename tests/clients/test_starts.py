@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -223,6 +224,17 @@ def test_a_taken_port_is_told_before_models_load(tmp_path):
     assert code == 255
     assert f"Failed to BuildAndStart gRPC server: cannot listen on port {port}" in text
     assert "grpc_status" not in text
+
+
+def test_a_taken_socket_is_told_before_models_load(tmp_path):
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = f"{folder}/s"
+        listener.bind(path)
+        listener.listen()
+        flags = ["--port=0", f"--grpc_socket_path={path}"]
+        code, text = run(*flags, f"--model_base_path={tmp_path / 'missing'}")
+        assert code == 255
+        assert f"cannot listen on socket {path}: another server has it" in text
 
 
 def test_a_label_at_the_start_needs_a_flag(tmp_path):
