@@ -5,12 +5,18 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "runtime/base/logging.h"
 
 namespace tessera::serving {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
+
+// Returns text on one line. Apostrophes stay as they are.
+std::string Escaped(absl::string_view text) {
+  return absl::StrReplaceAll(absl::Utf8SafeCEscape(text), {{"\\'", "'"}});
+}
 
 }  // namespace
 
@@ -28,12 +34,13 @@ void FailureLog::NoteFailure(absl::string_view protocol, absl::string_view metho
     left_out = std::exchange(left_out_, 0);
   }
   // Escaped, because clients choose the name, and errors quote them: a line is a line.
-  LOG(WARNING)
-      << "request failed: " << protocol << (method.empty() ? "" : " ") << method
-      << (model.empty() ? "" : absl::StrCat(" of model '", absl::Utf8SafeCEscape(model), "'"))
-      << ": " << absl::Utf8SafeCEscape(status.ToString())
-      << (trace_id.empty() ? "" : absl::StrCat("; trace ", trace_id))
-      << (left_out == 0 ? "" : absl::StrCat("; ", left_out, " more failed since the last line"));
+  LOG(WARNING) << "request failed: " << protocol << (method.empty() ? "" : " ") << method
+               << (model.empty() ? "" : absl::StrCat(" of model '", Escaped(model), "'")) << ": "
+               << Escaped(status.ToString())
+               << (trace_id.empty() ? "" : absl::StrCat("; trace ", trace_id))
+               << (left_out == 0
+                       ? ""
+                       : absl::StrCat("; ", left_out, " more failed since the last line"));
 }
 
 }  // namespace tessera::serving

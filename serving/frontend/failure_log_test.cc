@@ -33,6 +33,13 @@ TEST(FailureLogTest, OneLineASecondCountsTheOthers) {
   EXPECT_THAT(GetCapturedStderr(), EndsWith("; 5 more failed since the last line\n"));
 }
 
+TEST(FailureLogTest, ApostrophesStayAsTheyAre) {
+  FailureLog log;
+  CaptureStderr();
+  log.Note("grpc", "Predict", "m", absl::NotFoundError("the model's \\'"), kNoTrace, absl::Now());
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("NOT_FOUND: the model's \\\\'"));
+}
+
 TEST(FailureLogTest, WhatARequestDoesNotNameIsLeftOut) {
   FailureLog log;
   CaptureStderr();
