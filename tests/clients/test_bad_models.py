@@ -56,7 +56,7 @@ def garbage_graph(version):
 
 def empty_graph(version):
     (version / "saved_model.pb").write_bytes(b"")
-    return "NOT_FOUND", ["{}", "{ serve }", "--saved_model_tags"]
+    return "NOT_FOUND", ["{}", "without any meta graph", "copy it again"]
 
 
 def no_graph(version):
