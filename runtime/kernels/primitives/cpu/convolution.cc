@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/kernels/primitives/cpu/activation_loop.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
@@ -20,6 +19,7 @@
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
+#include "runtime/kernels/primitives/cpu/post_op_rows.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/stepwise_depthwise.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
@@ -67,30 +67,38 @@ bool IsCheap(Activation activation) {
   return IsClamp(activation) || activation == Activation::kLeakyRelu;
 }
 
-// Returns true if oneDNN's primitives compute an activation faster than a loop over their output.
-bool IsFastInOneDnn(Activation activation) {
-  return IsCheap(activation) ||
+// Returns true if oneDNN's primitives compute an activation, and faster than a loop over their
+// output.
+bool IsFastInOneDnn(const PostOps& post_ops) {
+  if (!onednn::AppliesActivation(post_ops)) return false;
+  const Activation activation = post_ops.activation;
+  return activation == Activation::kNone || activation == Activation::kLeakyRelu ||
          (!HasAvx512() && (activation == Activation::kElu || activation == Activation::kGeluErf));
 }
 
 // Post-ops whose activation is left to a loop over the output if `splits`. Such a loop is faster
-// for most activations with an exponential than oneDNN's primitives are, and Winograd's algorithm
-// applies only clamps.
+// for most activations with an exponential than oneDNN's primitives are, which have no clamps that
+// keep NaN, and Winograd's algorithm applies only clamps.
 struct SplitPostOps {
   SplitPostOps(const PostOps& post_ops, bool splits) : product(post_ops) {
     if (!splits) return;
-    activate = ActivationLoopOf(post_ops.activation);
+    rest = {.activation = post_ops.activation, .alpha = post_ops.alpha};
     product.activation = Activation::kNone;
   }
 
-  PostOps product;
-  ActivationLoop activate = nullptr;  // null: no activation is left
+  PostOps product, rest;
 };
 
 // Returns the number of elements of the output.
 int64_t OutputSize(const ConvolutionShape& shape) {
   int64_t size = shape.batch * shape.out_channels;
   for (int64_t d : shape.output) size *= d;
+  return size;
+}
+
+int64_t FilterBytes(const ConvolutionShape& shape) {
+  int64_t size = shape.in_channels / shape.groups * shape.out_channels * sizeof(float);
+  for (int64_t d : shape.filter) size *= d;
   return size;
 }
 
@@ -101,9 +109,8 @@ struct OneDnnConvolution {
     std::shared_ptr<const onednn::Product> product;
   };
   std::vector<Chunk> chunks;
-  double nanoseconds = 0;             // the time of one chunk
-  ActivationLoop activate = nullptr;  // applied to the output of each chunk unless null
-  float alpha = 0;
+  double nanoseconds = 0;  // the time of one chunk
+  PostOps rest;            // an activation that is applied to the output of each chunk
 };
 
 // Splits the convolution for `threads` threads, as NumPoolThreads() counts them.
@@ -113,11 +120,13 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   const MachineSpeeds& speeds = SpeedsForCpu();
   const double nanoseconds =
       FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
-  const SplitPostOps split(post_ops, !IsFastInOneDnn(post_ops.activation));
+  const SplitPostOps split(post_ops, !IsFastInOneDnn(post_ops));
   int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
-  if (split.activate != nullptr) {
-    // A chunk is so small that its output is still in the second-level cache when its activations
-    // are computed. A plan holds the shape of each chunk, so that large batches have larger chunks.
+  // A chunk is so small that its output is still in the second-level cache when its activations are
+  // computed, but for clamps, which take less time than reading a large filter for each chunk. A
+  // plan holds the shape of each chunk, so that large batches have larger chunks.
+  if (split.rest.activation != Activation::kNone &&
+      (!IsClamp(split.rest.activation) || FilterBytes(shape) <= speeds.cache_bytes / 2)) {
     constexpr int64_t kMaxChunks = 256;
     const int64_t bytes = OutputSize(shape) * static_cast<int64_t>(sizeof(float));
     count = std::max(count, std::min(bytes / (speeds.cache_bytes / 4), kMaxChunks));
@@ -125,7 +134,7 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   // Without AVX-512 oneDNN may add up another order of terms in a part of an image than in the
   // whole image.
   if (numerics == Numerics::kStrict && !speeds.has_avx512) count = std::min(count, shape.batch);
-  OneDnnConvolution result{.activate = split.activate, .alpha = post_ops.alpha};
+  OneDnnConvolution result{.rest = split.rest};
   for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
     ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, split.product));
     result.chunks.push_back({std::move(range), std::move(product)});
@@ -154,9 +163,7 @@ absl::Status ConvolveOneDnn(KernelContext& ctx, const OneDnnConvolution& convolu
     float* const output = o.output + range.output_offset;
     RETURN_IF_ERROR(onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter,
                                        o.packed, o.bias_data(), output));
-    if (convolution.activate != nullptr) {
-      convolution.activate(convolution.alpha, output, OutputSize(range.shape));
-    }
+    FinishSums(convolution.rest, OutputSize(range.shape), output);
     return absl::OkStatus();
   });
 }
@@ -237,10 +244,10 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
       RETURN_IF_ERROR(
           ConvolveWinograd(ctx, shape, tile, split.product, o.input, o.filter, o.bias, o.packed,
                            o.output, [&] { return ConvolveOneDnn(ctx, shape, split.product, o); }));
-      if (split.activate == nullptr) return absl::OkStatus();
+      if (split.rest.activation == Activation::kNone) return absl::OkStatus();
       constexpr double kNanosecondsAnElement = 0.2;
       ctx.ParallelFor(o.output_size, kNanosecondsAnElement, [&](int64_t begin, int64_t end) {
-        split.activate(post_ops.alpha, o.output + begin, end - begin);
+        FinishSums(split.rest, end - begin, o.output + begin);
       });
       return absl::OkStatus();
     }
@@ -335,9 +342,17 @@ absl::Status ConvolveAndReorder(KernelContext& ctx, const ConvolutionShape& shap
             const Tensor weights,
             ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(wanted.get_size())}));
         RETURN_IF_ERROR(onednn::Reorder(plain, filter.raw(), wanted, weights.raw()));
-        return onednn::RunProduct(ctx, *product, input.data<T>() + chunk.input_offset,
-                                  weights.raw(), bias == nullptr ? nullptr : bias->raw(),
-                                  output->data<T>() + chunk.output_offset);
+        T* const out = output->data<T>() + chunk.output_offset;
+        RETURN_IF_ERROR(onednn::RunProduct(ctx, *product, input.data<T>() + chunk.input_offset,
+                                           weights.raw(), bias == nullptr ? nullptr : bias->raw(),
+                                           out));
+        if constexpr (std::is_same_v<T, float>) {
+          if (onednn::AppliesActivation(post_ops)) return absl::OkStatus();
+          FinishSums(post_ops, OutputSize(chunk.shape), out);
+        } else {
+          ClampBfloat16(post_ops, OutputSize(chunk.shape), reinterpret_cast<uint16_t*>(out));
+        }
+        return absl::OkStatus();
       });
 }
 

@@ -87,6 +87,27 @@ TEST_P(ConvolutionActivationTest, IsThatOfTheSum) {
   }
 }
 
+// Whichever algorithm computes it.
+TEST_P(ConvolutionActivationTest, NaNReachesWhatItIsPartOf) {
+  for (const Geometry& geometry : kGeometries) {
+    const ConvolutionShape shape = Same(geometry);
+    Tensor input = Input(shape);
+    std::fill_n(input.data<float>(), shape.in_channels, std::numeric_limits<float>::quiet_NaN());
+    const Tensor filter = Filter(shape);
+    Tensor output = Tensor::Allocate(DType::kFloat, {shape.batch, shape.output[0], shape.output[1],
+                                                     shape.out_channels})
+                        .value();
+    for (const bool is_constant : {false, true}) {
+      KernelConvolution convolution(filter, {.is_constant = is_constant});
+      ASSERT_TRUE(convolution.Run(shape, {.activation = GetParam()}, input, {}, &output).ok());
+      for (int64_t i = 0; i < shape.out_channels; ++i) {
+        EXPECT_TRUE(std::isnan(output.data<float>()[i]))
+            << "channel " << i << " of size " << geometry.size << ", constant " << is_constant;
+      }
+    }
+  }
+}
+
 TEST_P(ConvolutionActivationTest, NaNStaysNaNAndReachesNoOtherChannel) {
   const ConvolutionShape shape = Same(kGeometries[0]);
   Tensor input = Input(shape);
@@ -108,7 +129,8 @@ TEST_P(ConvolutionActivationTest, NaNStaysNaNAndReachesNoOtherChannel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ConvolutionActivationTest,
-                         ::testing::Values(Activation::kLeakyRelu, Activation::kSigmoid,
+                         ::testing::Values(Activation::kRelu, Activation::kRelu6,
+                                           Activation::kLeakyRelu, Activation::kSigmoid,
                                            Activation::kSwish, Activation::kGeluErf));
 
 }  // namespace

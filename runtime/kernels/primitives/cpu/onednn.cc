@@ -18,6 +18,11 @@ OneThread::OneThread() : previous_(omp_get_max_threads()) { omp_set_num_threads(
 
 OneThread::~OneThread() { omp_set_num_threads(previous_); }
 
+bool AppliesActivation(const PostOps& post_ops) {
+  if (post_ops.activation == Activation::kLeakyRelu) return post_ops.alpha != 0;
+  return post_ops.activation == Activation::kNone || !IsClamp(post_ops.activation);
+}
+
 dnnl::primitive_attr Attributes(const PostOps& post_ops) {
   using dnnl::algorithm;
   dnnl::primitive_attr attr;
@@ -25,11 +30,9 @@ dnnl::primitive_attr Attributes(const PostOps& post_ops) {
   const auto [kind, alpha] = [&]() -> std::pair<algorithm, float> {
     switch (post_ops.activation) {
       case Activation::kNone:
-        return {algorithm::undef, 0};
       case Activation::kRelu:
-        return {algorithm::eltwise_relu, 0};
       case Activation::kRelu6:
-        return {algorithm::eltwise_bounded_relu, 6};
+        return {algorithm::undef, 0};
       case Activation::kElu:
         return {algorithm::eltwise_elu, 1};
       case Activation::kLeakyRelu:
@@ -49,7 +52,8 @@ dnnl::primitive_attr Attributes(const PostOps& post_ops) {
   }();
   dnnl::post_ops ops;
   if (post_ops.add) ops.append_sum(1);
-  if (kind != algorithm::undef) ops.append_eltwise(1, kind, alpha, 0);
+  if (kind != algorithm::undef && AppliesActivation(post_ops))
+    ops.append_eltwise(1, kind, alpha, 0);
   attr.set_post_ops(ops);
   return attr;
 }

@@ -34,8 +34,13 @@ class OneThread {
   const int previous_;
 };
 
-// Returns the attributes of a primitive that applies `post_ops`. It gets the bias as an argument,
-// finds the tensor to add in its output, and takes scratch memory from the caller.
+// Returns whether the primitives apply the activation. oneDNN's clamps, and its leaky ReLU that
+// leaks nothing, would make NaN 0; FinishSums() (post_op_rows.h) does not.
+bool AppliesActivation(const PostOps& post_ops);
+
+// Returns the attributes of a primitive that applies `post_ops`, but for an activation that is left
+// out. It gets the bias as an argument, finds the tensor to add in its output, and takes scratch
+// memory from the caller.
 dnnl::primitive_attr Attributes(const PostOps& post_ops);
 
 // Returns a view of `data` with the given layout. oneDNN writes only to the outputs of a primitive.

@@ -7,6 +7,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/post_op_rows.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/plan_cache.h"
@@ -151,6 +152,9 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(const 
 absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostOps& post_ops,
                                            bool packs_b, int threads) {
   OneDnnBatch result{.given = given, .batch = SplitBatch(given)};
+  if (!onednn::AppliesActivation(post_ops)) {
+    result.rest = {.activation = post_ops.activation, .alpha = post_ops.alpha};
+  }
   const MatMulShape& s = result.batch.shape;
   const MatrixRun& run = result.batch.run;
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
@@ -205,41 +209,51 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
   const MatMulShape &given = split.given, &s = split.batch.shape;
   const MatrixRun& run = split.batch.run;
   const int64_t outer = split.batch.outer;
-  return ForEachChunk(ctx, outer * split.chunks, split.nanoseconds, [&](int64_t item) {
-    const int64_t i = item / split.chunks, chunk = item % split.chunks;
-    const int64_t begin = chunk * split.size, first = i * (given.batch_size() / outer);
-    const onednn::Product& product =
-        chunk == split.chunks - 1 ? *split.last_product : *split.product;
-    const auto [a_at, b_at] = MatrixOffsets(given, first);
-    const float* a_data = a + a_at * given.m * given.k;
-    const float* b_data = b.data<float>() + b_at * given.k * given.n;
-    const float* bias_data = bias;
-    float* out_data = out + first * given.m * given.n;
-    switch (split.axis) {
-      case ChunkAxis::kMatrices:
-        a_data += begin * run.a_stride * s.m * s.k;
-        b_data += begin * run.b_stride * given.k * given.n;
-        out_data += begin * s.m * s.n;
-        break;
-      case ChunkAxis::kRows:
-        a_data += s.transpose_a ? begin : begin * s.k;
-        out_data += begin * s.n;
-        break;
-      case ChunkAxis::kColumns:
-        b_data += s.transpose_b ? begin * s.k : begin;
-        if (bias_data != nullptr) bias_data += begin;
-        out_data += begin;
-        break;
-    }
-    if (packed != nullptr) {
-      return onednn::RunProduct(ctx, product, a_data, b, packed, bias_data, out_data);
-    }
-    if (split.axis == ChunkAxis::kColumns && s.transpose_b) {
-      return MultiplyApart(ctx, product, s.m, std::min(split.size, s.n - begin), a_data, b_data,
-                           bias_data, s.n, out_data);
-    }
-    return onednn::RunProduct(ctx, product, a_data, b_data, bias_data, out_data);
-  });
+  return ForEachChunk(
+      ctx, outer * split.chunks, split.nanoseconds, [&](int64_t item) -> absl::Status {
+        const int64_t i = item / split.chunks, chunk = item % split.chunks;
+        const int64_t begin = chunk * split.size, first = i * (given.batch_size() / outer);
+        const onednn::Product& product =
+            chunk == split.chunks - 1 ? *split.last_product : *split.product;
+        const auto [a_at, b_at] = MatrixOffsets(given, first);
+        const float* a_data = a + a_at * given.m * given.k;
+        const float* b_data = b.data<float>() + b_at * given.k * given.n;
+        const float* bias_data = bias;
+        float* out_data = out + first * given.m * given.n;
+        const int64_t length = std::min(split.size, split.length - begin);
+        int64_t rows = 1, row_size = length * s.m * s.n;  // of what the chunk computes
+        switch (split.axis) {
+          case ChunkAxis::kMatrices:
+            a_data += begin * run.a_stride * s.m * s.k;
+            b_data += begin * run.b_stride * given.k * given.n;
+            out_data += begin * s.m * s.n;
+            break;
+          case ChunkAxis::kRows:
+            a_data += s.transpose_a ? begin : begin * s.k;
+            out_data += begin * s.n;
+            row_size = length * s.n;
+            break;
+          case ChunkAxis::kColumns:
+            b_data += s.transpose_b ? begin * s.k : begin;
+            if (bias_data != nullptr) bias_data += begin;
+            out_data += begin;
+            rows = s.m;
+            row_size = length;
+            break;
+        }
+        if (packed != nullptr) {
+          RETURN_IF_ERROR(onednn::RunProduct(ctx, product, a_data, b, packed, bias_data, out_data));
+        } else if (split.axis == ChunkAxis::kColumns && s.transpose_b) {
+          RETURN_IF_ERROR(
+              MultiplyApart(ctx, product, s.m, length, a_data, b_data, bias_data, s.n, out_data));
+        } else {
+          RETURN_IF_ERROR(onednn::RunProduct(ctx, product, a_data, b_data, bias_data, out_data));
+        }
+        for (int64_t row = 0; row < rows; ++row) {
+          FinishSums(split.rest, row_size, out_data + row * s.n);
+        }
+        return absl::OkStatus();
+      });
 }
 
 absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
@@ -256,16 +270,21 @@ absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const Po
   const auto* const a_data = a.data<Eigen::bfloat16>();
   const auto* const b_data = b.data<Eigen::bfloat16>();
   auto* const out = output->data<Eigen::bfloat16>();
-  return ForEachChunk(ctx, products * chunks, nanoseconds / chunks, [&](int64_t item) {
-    const int64_t i = item / chunks, first = item % chunks * rows;
-    const auto [a_at, b_at] = MatrixOffsets(s, i);
-    const onednn::Product& part = first + rows >= s.m ? *last : *product;
-    const auto* const from = a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k);
-    const void* const biases = bias == nullptr ? nullptr : bias->raw();
-    auto* const to = out + (i * s.m + first) * s.n;
-    if (packed != nullptr) return onednn::RunProduct(ctx, part, from, b, packed, biases, to);
-    return onednn::RunProduct(ctx, part, from, b_data + b_at * s.k * s.n, biases, to);
-  });
+  return ForEachChunk(
+      ctx, products * chunks, nanoseconds / chunks, [&](int64_t item) -> absl::Status {
+        const int64_t i = item / chunks, first = item % chunks * rows;
+        const auto [a_at, b_at] = MatrixOffsets(s, i);
+        const onednn::Product& part = first + rows >= s.m ? *last : *product;
+        const auto* const from = a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k);
+        const void* const biases = bias == nullptr ? nullptr : bias->raw();
+        auto* const to = out + (i * s.m + first) * s.n;
+        RETURN_IF_ERROR(
+            packed != nullptr
+                ? onednn::RunProduct(ctx, part, from, b, packed, biases, to)
+                : onednn::RunProduct(ctx, part, from, b_data + b_at * s.k * s.n, biases, to));
+        ClampBfloat16(post_ops, std::min(rows, s.m - first) * s.n, reinterpret_cast<uint16_t*>(to));
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace tessera

@@ -26,6 +26,7 @@ struct OneDnnBatch {
   int64_t chunks = 1;      // in a run
   int64_t size = 0;        // length of a chunk; the last one may be shorter
   double nanoseconds = 0;  // for a chunk
+  PostOps rest;            // an activation that is applied to each chunk
   std::shared_ptr<const onednn::Product> product, last_product;
 };
 

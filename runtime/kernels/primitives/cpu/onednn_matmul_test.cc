@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/post_op_rows.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
@@ -46,6 +48,49 @@ class OneDnnMatMulTest : public ::testing::Test {
     }
   }
 };
+
+TEST_F(OneDnnMatMulTest, NaNPassesClamps) {
+  for (const int64_t m : {int64_t{1}, int64_t{7}, int64_t{64}}) {
+    for (const Activation activation :
+         {Activation::kRelu, Activation::kRelu6, Activation::kLeakyRelu}) {
+      const int64_t n = 512, k = 130;
+      Tensor a = RandomTensor({m, k}, 1);
+      a.data<float>()[(m - 1) * k] = std::numeric_limits<float>::quiet_NaN();
+      const Tensor b = RandomTensor({k, n}, 2);
+      Tensor output = RandomTensor({m, n}, 3);
+      StepContext step;
+      KernelContext ctx(step, nullptr);
+      const auto split = SplitForOneDnn({.m = m, .n = n, .k = k}, {.activation = activation},
+                                        /*packs_b=*/false, 1);
+      ASSERT_TRUE(split.ok()) << split.status();
+      ASSERT_TRUE(MultiplyOneDnn(ctx, *split, a.data<float>(), b, nullptr, /*packed=*/nullptr,
+                                 output.data<float>())
+                      .ok());
+      for (int64_t i = 0; i < m * n; ++i) {
+        const float x = output.data<float>()[i];
+        ASSERT_TRUE(i < (m - 1) * n ? x >= 0 : std::isnan(x)) << i << " of " << m << " rows";
+      }
+    }
+  }
+}
+
+TEST(ClampBfloat16Test, ClampsBitsAndKeepsNaN) {
+  // 1, -1, 7, the infinities, NaN of both signs, and -0.
+  const std::vector<uint16_t> bits = {0x3f80, 0xbf80, 0x40e0, 0x7f80,
+                                      0xff80, 0x7fc0, 0xffc0, 0x8000};
+  const auto clamped = [&](const PostOps& post_ops) {
+    std::vector<uint16_t> values = bits;
+    ClampBfloat16(post_ops, static_cast<int64_t>(values.size()), values.data());
+    return values;
+  };
+  const std::vector<uint16_t> relu = {0x3f80, 0, 0x40e0, 0x7f80, 0, 0x7fc0, 0xffc0, 0};
+  EXPECT_EQ(clamped({.activation = Activation::kRelu}), relu);
+  EXPECT_EQ(clamped({.activation = Activation::kLeakyRelu}), relu);
+  EXPECT_EQ(clamped({.activation = Activation::kRelu6}),
+            (std::vector<uint16_t>{0x3f80, 0, 0x40c0, 0x40c0, 0, 0x7fc0, 0xffc0, 0}));
+  EXPECT_EQ(clamped({.activation = Activation::kLeakyRelu, .alpha = .5f}), bits);
+  EXPECT_EQ(clamped({.activation = Activation::kTanh}), bits);
+}
 
 TEST_F(OneDnnMatMulTest, AnyChunksGiveTheProduct) {
   for (const int threads : {1, 3}) {

@@ -26,4 +26,19 @@ void FinishSums(const PostOps& post_ops, int64_t count, float* sums) {
   }
 }
 
+void ClampBfloat16(const PostOps& post_ops, int64_t count, uint16_t* sums) {
+  const bool has_bound = post_ops.activation == Activation::kRelu6;
+  const bool is_relu = post_ops.activation == Activation::kRelu ||
+                       (post_ops.activation == Activation::kLeakyRelu && post_ops.alpha == 0);
+  if (!has_bound && !is_relu) return;
+  constexpr uint16_t kSign = 0x8000, kInfinity = 0x7f80, kSix = 0x40c0;
+  const uint16_t high = has_bound ? kSix : kInfinity;
+  for (int64_t j = 0; j < count; ++j) {
+    const uint16_t x = sums[j], positive = x < kSign ? x : 0;
+    const bool is_nan = (x & ~kSign) > kInfinity;
+    const uint16_t clamped = positive < high ? positive : high;
+    sums[j] = is_nan ? x : clamped;
+  }
+}
+
 }  // namespace tessera

@@ -11,7 +11,11 @@ namespace tessera {
 // `bias` is null unless post_ops.bias.
 void StartSums(const PostOps& post_ops, const float* bias, int64_t count, float* sums);
 
-// Replaces complete sums by their activations.
+// Replaces complete sums by their activations. NaN stays NaN.
 void FinishSums(const PostOps& post_ops, int64_t count, float* sums);
+
+// Does the same for bfloat16 values, given by their bits, if the activation is a clamp or a leaky
+// ReLU that leaks nothing. Does nothing for others.
+void ClampBfloat16(const PostOps& post_ops, int64_t count, uint16_t* sums);
 
 }  // namespace tessera
