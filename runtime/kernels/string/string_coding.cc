@@ -99,27 +99,35 @@ absl::Status Inflate(const std::string& in, bool gzip, std::string* out) {
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
   stream.avail_in = static_cast<uInt>(in.size());
   out->resize(std::max<size_t>(4 * in.size(), 64));
+  size_t size = 0;  // of what is unpacked
   absl::Status status;
   for (;;) {
-    stream.next_out = reinterpret_cast<Bytef*>(out->data() + stream.total_out);
-    stream.avail_out = static_cast<uInt>(
-        std::min<size_t>(out->size() - stream.total_out, std::numeric_limits<uInt>::max()));
+    const size_t space = std::min<size_t>(out->size() - size, std::numeric_limits<uInt>::max());
+    stream.next_out = reinterpret_cast<Bytef*>(out->data() + size);
+    stream.avail_out = static_cast<uInt>(space);
     const int result = inflate(&stream, Z_NO_FLUSH);
-    if (result == Z_STREAM_END) break;
-    if (result != Z_OK || (stream.avail_in == 0 && stream.avail_out > 0)) {
+    size += space - stream.avail_out;
+    if (result == Z_STREAM_END) {
+      // The next member of a file of several; TensorFlow ends at one without content.
+      if (!gzip || stream.avail_in == 0 || stream.total_out == 0) break;
+      inflateReset(&stream);
+      continue;
+    }
+    if (result != Z_OK && result != Z_BUF_ERROR) {
       status = absl::DataLossError(
-          absl::StrCat("cannot decompress: ", stream.msg ? stream.msg : "the input is cut off"));
+          absl::StrCat("cannot decompress: ", stream.msg ? stream.msg : "the data are damaged"));
       break;
     }
-    if (stream.avail_out == 0 && stream.total_out == out->size()) {
-      if (out->size() >= kMaxDecompressed) {
+    if (stream.avail_out > 0) break;  // the input has ended
+    if (size == out->size()) {
+      if (size >= kMaxDecompressed) {
         status = absl::ResourceExhaustedError("a string unpacks to more than 2 GiB");
         break;
       }
-      out->resize(2 * out->size());
+      out->resize(2 * size);
     }
   }
-  out->resize(stream.total_out);
+  out->resize(size);
   inflateEnd(&stream);
   return status;
 }
