@@ -64,11 +64,13 @@ class LibJpegReader final : public JpegReader {
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
     std::vector<uint8_t> row(is_cmyk || !is_whole ? static_cast<size_t>(width()) * 4 : 0);
     bool complete = ReadRows(window, pixels, row.data());
-    if (huffman_ != nullptr && huffman_->gave_up()) {
+    // What comes after the end of a truncated image is libjpeg's.
+    const bool recovers = ended_early_ && options_.try_recover_truncated;
+    if (huffman_ != nullptr && (huffman_->gave_up() || recovers)) {
       complete = StartOver() && ReadRows(window, pixels, row.data());
     }
     const int64_t rows = rows_read_;
-    if (complete && !ended_early_) return absl::OkStatus();
+    if (complete && (!ended_early_ || options_.try_recover_truncated)) return absl::OkStatus();
     if (!options_.try_recover_truncated ||
         static_cast<float>(rows) < options_.acceptable_fraction * static_cast<float>(height())) {
       return absl::InvalidArgumentError(ended_early_ ? "the JPEG image ends early"
@@ -136,8 +138,8 @@ class LibJpegReader final : public JpegReader {
       } else if (!is_direct) {
         std::memcpy(out, row + first * channels_, row_bytes);
       }
-      // Rows that come after the end are made up.
-      if (!ended_early_) rows_read_ = info_.output_scanline;
+      // Rows that come after the end are made up, which is what recovering means.
+      if (!ended_early_ || options_.try_recover_truncated) rows_read_ = info_.output_scanline;
     }
     const JDIMENSION below = info_.output_height - info_.output_scanline;
     if (below > 0) jpeg_skip_scanlines(&info_, below);

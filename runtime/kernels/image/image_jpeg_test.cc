@@ -126,6 +126,24 @@ TEST(JpegReaderTest, AWindowHasThePixelsOfTheWhole) {
   }
 }
 
+TEST(JpegReaderTest, ATruncatedImageIsRecoveredWhereItIsAsked) {
+  for (const Form& form : kForms) {
+    const std::string bytes = MakeJpeg(64, 48, form);
+    const JpegOptions recovers = {.try_recover_truncated = true};
+    const Image whole = ReadWhole(bytes, {});
+    // Only the marker of the end is missing.
+    const std::string without_end = bytes.substr(0, bytes.size() - 2);
+    EXPECT_EQ(ReadWhole(without_end, recovers).pixels, whole.pixels);
+    std::vector<uint8_t> pixels(whole.pixels.size());
+    EXPECT_FALSE(JpegReader::Open(without_end, {}).value()->Read(pixels.data()).ok());
+    const Image half = ReadWhole(bytes.substr(0, bytes.size() * 3 / 4), recovers);
+    EXPECT_TRUE(
+        std::equal(half.pixels.begin(), half.pixels.begin() + 8 * 48, whole.pixels.begin()) ||
+        form.is_progressive)
+        << "the first rows";
+  }
+}
+
 TEST(JpegReaderTest, OnlyWhatIsAboveTheEndOfTheWindowMustBeThere) {
   const std::string whole = MakeJpeg(128, 64, kForms[4]);
   const std::string half = whole.substr(0, whole.size() / 2);
