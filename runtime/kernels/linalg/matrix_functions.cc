@@ -91,11 +91,17 @@ class EigKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const e, ctx.AllocateOutput(0, values_shape));
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(1, vectors_ ? x.shape() : Shape{0}));
     if (e->num_elements() == 0) return absl::OkStatus();
+    // Real matrices have their eigenvalues in the order in which they split off, complex ones in
+    // that of their real parts.
     using Complex = std::complex<double>;
     return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
+      using Wide = std::conditional_t<std::is_floating_point_v<T>, double, Complex>;
+      using Solver =
+          std::conditional_t<std::is_floating_point_v<T>, Eigen::EigenSolver<Matrix<double>>,
+                             Eigen::ComplexEigenSolver<Matrix<Complex>>>;
       for (int64_t i = 0; i < batch.count; ++i) {
-        const Matrix<Complex> matrix = batch.Read<T, C>(x, i).template cast<Complex>();
-        Eigen::ComplexEigenSolver<Matrix<Complex>> solver;
+        const Matrix<Wide> matrix = batch.Read<T, C>(x, i).template cast<Wide>();
+        Solver solver;
         if (matrix.allFinite()) solver.compute(matrix, vectors_);
         if (!matrix.allFinite() || solver.info() != Eigen::Success) {
           return absl::InvalidArgumentError(
