@@ -279,8 +279,8 @@ absl::Status Slice(ShapeContext& c) {
     if ((*size)[d] >= 0) {
       out.set_dim(d, (*size)[d]);
     } else if (begin.ok() && d < static_cast<int>(begin->size()) && in.known_rank() &&
-               in.dim(d) >= 0) {
-      out.set_dim(d, std::max<int64_t>(in.dim(d) - (*begin)[d], 0));
+               (*begin)[d] >= 0 && (*begin)[d] <= in.dim(d)) {
+      out.set_dim(d, in.dim(d) - (*begin)[d]);
     }
   }
   c.set_output(0, std::move(out));

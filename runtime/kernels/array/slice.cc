@@ -55,7 +55,8 @@ class SliceKernel : public OpKernel {
                                                        " is not in [0, ", dim - begin[d],
                                                        "], counted from begin[", d, "]"));
       }
-      offset += begin[d] * strides[d];
+      // Strides of a tensor without elements may be wrong.
+      if (input.num_elements() > 0) offset += begin[d] * strides[d];
       all = all && size[d] == dim;
       is_contiguous = is_contiguous && (!takes_several || size[d] == dim);
       takes_several = takes_several || size[d] != 1;

@@ -157,7 +157,7 @@ class ProjectiveTransformKernel : public OpKernel {
         const float above = left_part * value(top, left) + right_part * value(top, left + 1);
         const float below =
             left_part * value(top + 1, left) + right_part * value(top + 1, left + 1);
-        to[c] = static_cast<T>(top_part * above + bottom_part * below);
+        to[c] = ConvertAsX86<T>(top_part * above + bottom_part * below);
       }
     }
   }

@@ -25,8 +25,11 @@ class SparseMatMulKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "Matrix size incompatible: a: ", a.shape().ToString(), ", b: ", b.shape().ToString()));
     }
+    // Without inner elements the outputs may be more than there are numbers for.
+    ASSIGN_OR_RETURN(const Shape shape,
+                     Shape::Make({a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1)}));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     const FloatMatrix left = Read(a, transpose_a_), right = Read(b, transpose_b_);
-    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{left.rows(), right.cols()}));
     Eigen::Map<FloatMatrix>(y->data<float>(), left.rows(), right.cols()) = left * right;
     return absl::OkStatus();
   }

@@ -46,10 +46,10 @@ TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
 }
 
 Tensor HandleOf(IntrusivePtr<Variable> variable) {
-  ResourceHandle handle;
-  handle.type_name = std::string(Variable::kTypeName);
-  handle.resource = std::move(variable);
-  return Tensor::Scalar(std::move(handle));
+  Tensor handle = Tensor::Scalar(ResourceHandle());
+  handle.flat<ResourceHandle>()[0].type_name = std::string(Variable::kTypeName);
+  handle.flat<ResourceHandle>()[0].resource = std::move(variable);
+  return handle;
 }
 
 IntrusivePtr<Variable> Generator(const std::vector<int64_t>& state) {
