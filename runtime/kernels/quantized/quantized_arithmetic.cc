@@ -136,9 +136,12 @@ void RequantizeToBytes(const int32_t* from, int64_t count, const QuantizedRange<
     in_offset = static_cast<int64_t>(middle * bytes_per_unit * (1 << kShift));
     out_offset = static_cast<int64_t>((1 << kShift) * (out.min * 255.0) / out_width);
   }
+  // Offsets of ranges whose ends are far from their width wrap around.
+  const uint64_t offset = static_cast<uint64_t>(in_offset) - static_cast<uint64_t>(out_offset) +
+                          (uint64_t{1} << (kShift - 1));
   for (int64_t i = 0; i < count; ++i) {
     const auto scaled = static_cast<int64_t>((static_cast<__int128>(from[i]) * scale) >> 32);
-    const int64_t fixed = scaled + in_offset - out_offset + (1 << (kShift - 1));
+    const auto fixed = static_cast<int64_t>(static_cast<uint64_t>(scaled) + offset);
     to[i] = static_cast<uint8_t>(std::clamp<int64_t>(fixed >> kShift, 0, 255));
   }
 }
