@@ -1,6 +1,8 @@
 // Cross-entropies of half and bfloat16 have the bits of TensorFlow's, which rounds each step.
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -78,6 +80,21 @@ TEST(NarrowCrossEntropyTest, HasTensorFlowsBits) {
     EXPECT_EQ(NarrowChecksum(sparse[1]), recorded.checksums[1]) << "gradient";
     EXPECT_EQ(NarrowChecksum(dense[0]), recorded.checksums[2]) << "loss of dense labels";
     EXPECT_EQ(NarrowChecksum(dense[1]), recorded.checksums[3]) << "gradient of dense labels";
+  }
+}
+
+// 0 times the infinite loss of a class without a chance.
+TEST(CrossEntropyTest, AClassWithoutAChanceAndWithoutALabelMakesTheLossNaN) {
+  const Tensor logits = Tensor::Of<float>({1, 3}, {-std::numeric_limits<float>::infinity(), 1, 2});
+  const Tensor labels = Tensor::Of<float>({1, 3}, {0, 0, 1});
+  for (const DType dtype : {DType::kFloat, DType::kHalf, DType::kBfloat16}) {
+    const auto cast = [&](const Tensor& x) {
+      return RunOp("Cast", {x}, {{"DstT", dtype}}).value();
+    };
+    const std::vector<Tensor> dense =
+        RunBoth("SoftmaxCrossEntropyWithLogits", {cast(logits), cast(labels)});
+    const Tensor loss = RunOp("Cast", {dense[0]}, {{"DstT", DType::kFloat}}).value();
+    EXPECT_TRUE(std::isnan(loss.flat<float>()[0])) << DTypeName(dtype);
   }
 }
 

@@ -54,7 +54,7 @@ struct PlainRow {
     T loss = 0;
     for (int64_t i = 0; i < row.count; ++i) {
       const T label = labels[i * label_stride];
-      if (label != T{0}) loss += label * (log_sum - (row.x[i] - max));
+      loss += label * (log_sum - (row.x[i] - max));  // NaN for no chance and no label, 0 * inf
       row.gradient[i] = row.gradient[i] / sum - label;
     }
     return loss;
@@ -84,7 +84,7 @@ struct StepwiseRow {
     for (int64_t i = 0; i < row.count; ++i) {
       const Number label = Number::FromStored(labels[i * label_stride]);
       const Number shifted = row.x[i] - max;
-      terms[i] = label == 0 ? 0 : (label * (log_sum - shifted)).value();
+      terms[i] = (label * (log_sum - shifted)).value();
       row.gradient[i] = (Number::FromStored(row.gradient[i]) / sum - label).value();
     }
     return ReduceStepwise<Storage, StepwiseSum>(terms, row.first, row.count).value();

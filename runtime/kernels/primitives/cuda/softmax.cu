@@ -68,7 +68,7 @@ __global__ void CrossEntropyRows(Rows rows, int64_t columns, Input<A> logits, Ma
     A total = 0;
     for (int64_t c = rows.Lane(); c < columns; c += rows.threads) {
       const A label = labels[row * ls.row + c * ls.column], shifted = x(c) - scale.greatest;
-      if (label != A{0}) total += label * (log_sum - shifted);
+      total += label * (log_sum - shifted);
       gradient.Set(row * columns + c, math::ExpOfNegative(shifted) / scale.sum - label);
     }
     total = rows.Reduce(total, [](A a, A b) { return a + b; });
