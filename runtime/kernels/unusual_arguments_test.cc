@@ -196,6 +196,22 @@ TEST(UnusualArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
   EXPECT_EQ(CodeOf("Conv3D", {Floats({0, 2, 2, 2, 3}), Floats({1, 1, 1, 3, 2})}, attrs_3d), kOk);
 }
 
+TEST(UnusualArgumentsTest, HistogramsHoldNoNaN) {
+  const auto code = [](float value) {
+    return CodeOf("HistogramFixedWidth",
+                  {Tensor::Vector<float>({0, value}), Tensor::Vector<float>({-1, 1}),
+                   Tensor::Scalar<int32_t>(4)});
+  };
+  EXPECT_EQ(code(.5f), kOk);
+  EXPECT_EQ(code(std::numeric_limits<float>::quiet_NaN()), kInvalid);
+}
+
+TEST(UnusualArgumentsTest, ParallelVectorsHaveNoCrossProduct) {
+  const Tensor a = Tensor::Vector<float>({.1f, .7f, -.3f});
+  const Tensor product = RunOp("Cross", {a, a}).value();
+  EXPECT_THAT(product.flat<float>(), ElementsAre(0, 0, 0));
+}
+
 TEST(UnusualArgumentsTest, OnlyDepthwiseConvolutionsNeedAllSizesOfTheirInput) {
   const Tensor sizes = Tensor::Vector<int32_t>({6, 6}), filter = Floats({2, 2, 1, 1});
   const AttrMap attrs = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}};

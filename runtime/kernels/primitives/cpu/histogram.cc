@@ -19,6 +19,7 @@ absl::Status RunHistogram(KernelContext& ctx, double low, double high, const Ten
   const double last = static_cast<double>(bins - 1);
   RETURN_IF_ERROR(VisitRealType(values.dtype(), [&]<typename T>() {
     for (const T v : values.flat<T>()) {
+      if (v != v) return absl::InvalidArgumentError("Histogram values must not contain NaN");
       const double place = std::floor((static_cast<double>(v) - low) / step);
       ++histogram[static_cast<int64_t>(place > 0 ? std::min(place, last) : 0)];
     }
