@@ -75,6 +75,21 @@ TEST(ReductionTest, LongSumsStayPreciseOnAnyNumberOfThreads) {
   }
 }
 
+// Otherwise the deviation of a constant row from its mean is not 0.
+TEST(ReductionTest, TheMeanOfAPowerOfTwoOfEqualNumbersIsExact) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> any(-1000, 1000);
+  const Tensor axis = Tensor::Scalar<int32_t>(1);
+  for (int64_t length = 1; length <= 1024; length *= 2) {
+    for (int i = 0; i < 100; ++i) {
+      const float value = any(random);
+      Tensor row = Tensor::Allocate(DType::kFloat, {1, length}).value();
+      std::fill_n(row.data<float>(), length, value);
+      EXPECT_EQ(RunOp("Mean", {row, axis}).value().flat<float>()[0], value) << length;
+    }
+  }
+}
+
 TEST(ReductionTest, NarrowFloatsAccumulateInFloat) {
   Tensor x = Tensor::Allocate(DType::kBfloat16, {2000, 2}).value();
   for (auto& v : x.flat<Eigen::bfloat16>()) v = Eigen::bfloat16(1.f);

@@ -16,8 +16,9 @@ float MeanOf(const float* x, int64_t count, Term term) {
     for (int s = 0; s < kSums; ++s) sums[s] += term(Load(x + i + s * kLanes));
   }
   for (; i + kLanes <= count; i += kLanes) sums[0] += term(Load(x + i));
-  float sum = SumOfLanes((sums[0] + sums[1]) + (sums[2] + sums[3]))[0];
-  for (; i < count; ++i) sum += term(x[i]);
+  float rest = 0;
+  for (; i < count; ++i) rest += term(x[i]);
+  const float sum = SumOfLanes((sums[0] + sums[1]) + (sums[2] + sums[3]))[0] + rest;
   return sum / static_cast<float>(count);
 }
 

@@ -34,7 +34,7 @@ template <typename R, typename T, typename S = T>
 struct TypedReduction {
   // The number of accumulators for one run, so that additions need not wait for each other.
   static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T);
-  // Runs with fewer elements are added one by one.
+  // Runs with fewer elements are added by AddFew().
   static constexpr int64_t kShortRun = std::min(2 * kLanes, 64);
   // The number of elements after which the lanes are merged. It bounds the length of a chain of
   // additions, and so the rounding error.
@@ -182,20 +182,59 @@ struct TypedReduction {
     }
   }
 
+  // Adds the vectors of kLength, kLength / 2, ... elements whose sum of lengths is `count`.
+  template <int kLength>
+  static void AddPieces(const S* x, int64_t count, T* sum) {
+    const R r{};
+    if constexpr (kLength == 1) {
+      if (count > 0) *sum = r.Add(*sum, static_cast<T>(*x));
+    } else {
+      if (count >= kLength) {
+        const Vector<kLength> neutral = R::template Neutral<T>() - Vector<kLength>{};
+        const T piece = MergeLanes<kLength>(r.Add(neutral, Load<kLength>(x)),
+                                            [&r](auto a, auto b) { return r.Merge(a, b); });
+        *sum = r.Merge(*sum, piece);
+        x += kLength;
+        count -= kLength;
+      }
+      AddPieces<kLength / 2>(x, count, sum);
+    }
+  }
+
+  // Returns the sum of a few elements. It is a tree, as in TensorFlow, so that the sum of equal
+  // numbers is exact where they are a power of two.
+  static T AddFew(const S* x, int64_t count) {
+    const R r{};
+    T sum = R::template Neutral<T>();
+    if constexpr (kIsVectorised) {
+      constexpr int kLength = 32 / sizeof(T);
+      if (count >= kLength) {
+        Vector<kLength> lanes = R::template Neutral<T>() - Vector<kLength>{};
+        for (; count >= kLength; count -= kLength, x += kLength) {
+          lanes = r.Add(lanes, Load<kLength>(x));
+        }
+        sum = MergeLanes<kLength>(lanes, [&r](auto a, auto b) { return r.Merge(a, b); });
+      }
+      AddPieces<kLength / 2>(x, count, &sum);
+    } else {
+      for (int64_t i = 0; i < count; ++i) sum = r.Add(sum, static_cast<T>(x[i]));
+    }
+    return sum;
+  }
+
   static void Run(char* acc, const char* in, int64_t count) {
     const R r{};
     const S* const x = Stored(in);
     T result = *Typed(acc);
     if (count < kShortRun) {
-      for (int64_t i = 0; i < count; ++i) result = r.Add(result, static_cast<T>(x[i]));
-      *Typed(acc) = result;
+      *Typed(acc) = r.Merge(result, AddFew(x, count));
       return;
     }
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, count);
       const int64_t whole = (end - begin) / kLanes * kLanes;
       T sum = AddWhole(x + begin, whole);
-      for (int64_t i = begin + whole; i < end; ++i) sum = r.Add(sum, static_cast<T>(x[i]));
+      if (begin + whole < end) sum = r.Merge(sum, AddFew(x + begin + whole, end - begin - whole));
       result = r.Merge(result, sum);
     }
     *Typed(acc) = result;
