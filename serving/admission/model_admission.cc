@@ -14,6 +14,8 @@ constexpr absl::string_view kRequestBytes = "request_bytes";
 constexpr absl::string_view kQueueFull = "queue_full";
 constexpr absl::string_view kTimedOutWaiting = "timeout_waiting";
 constexpr absl::string_view kTimedOutRunning = "timeout_running";
+
+// How much earlier than a deadline passes here the client may have given up because of it.
 constexpr absl::Duration kGrace = absl::Milliseconds(20);
 
 }  // namespace

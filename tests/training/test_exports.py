@@ -84,6 +84,11 @@ def test_a_run_that_is_over_finds_its_own_version(job):
         assert exported(again)["reason"] == "version 7 is this step already"
 
 
+def test_a_version_0_is_one_like_others(job):
+    (job.parent / "served/0").mkdir(parents=True)
+    assert exported(train(job, export__base_path="served"))["path"].endswith("/served/1")
+
+
 def test_exports_only_what_is_good_enough(job):
     good = {"export__base_path": "served", "export__metric": "mean_squared_error"}
     refused = exported(train(job, export__at_most=1e-9, **good))

@@ -55,7 +55,7 @@ class SliceKernel : public OpKernel {
                                                        " is not in [0, ", dim - begin[d],
                                                        "], counted from begin[", d, "]"));
       }
-      // Strides of a tensor without elements may be wrong.
+      // Products with the strides of a tensor without elements may overflow.
       if (input.num_elements() > 0) offset += begin[d] * strides[d];
       all = all && size[d] == dim;
       is_contiguous = is_contiguous && (!takes_several || size[d] == dim);

@@ -59,7 +59,9 @@ class ModelExport {
     if (std::string refusal = Refusal(evaluation, highest, served); !refusal.empty()) {
       return ExportResult{.refusal = std::move(refusal)};
     }
-    if (ListVersions(base_).contains(spec_.version())) return VersionIsTaken();
+    if (spec_.version() > 0 && ListVersions(base_).contains(spec_.version())) {
+      return VersionIsTaken();
+    }
     // No server takes a folder whose name is no number, and no other run this one. What this run
     // left there before it died is replaced.
     const std::string temporary = JoinPath(base_, absl::StrCat("exporting-", *run_id));
@@ -103,13 +105,14 @@ class ModelExport {
 
   // A run that is started again after its end may find its own version.
   absl::Status CheckVersion() const {
+    if (spec_.version() == 0) return absl::OkStatus();
     const std::map<int64_t, std::string> versions = ListVersions(base_);
     const auto taken = versions.find(spec_.version());
     if (taken == versions.end()) return absl::OkStatus();
     const auto record = ReadVersionRecord(taken->second);
     const bool begins_anew = prepared_.job.has_resume() && !prepared_.job.resume();
-    const bool is_own =
-        !begins_anew && record && record->run_id == RunIdIn(prepared_.RunPath()).value_or("");
+    const absl::StatusOr<std::string> run_id = RunIdIn(prepared_.RunPath());
+    const bool is_own = !begins_anew && record && run_id.ok() && record->run_id == *run_id;
     return is_own ? absl::OkStatus() : VersionIsTaken();
   }
 
