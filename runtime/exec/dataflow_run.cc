@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/flushed_denormals.h"
 #include "runtime/base/status.h"
 #include "runtime/device/memory/allocation_label.h"
 #include "runtime/exec/run_state.h"
@@ -115,6 +116,7 @@ bool DataflowRun::GoesOn() {
 }
 
 void DataflowRun::Work(Worker& worker) {
+  const FlushedDenormals flushed;
   WorkUpToUpdates(worker);
   while (!worker.updates.empty()) {
     ShareUpdates(worker);

@@ -1,5 +1,6 @@
 #include "runtime/exec/executor.h"
 
+#include <limits>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -7,8 +8,10 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/status.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/exec/testing/executor_test_ops.h"
+#include "runtime/framework/kernel_registry.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 
 namespace tessera {
@@ -17,6 +20,19 @@ namespace {
 using ::testing::HasSubstr;
 
 Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
+
+REGISTER_OP("TestHalf").Input("x: float").Output("y: float");
+
+class HalfKernel : public OpKernel {
+ public:
+  explicit HalfKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, {}));
+    y->scalar<float>() = ctx.input(0).scalar<float>() / 2;
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TestHalf", kCpu, HalfKernel);
 
 // What holds for both executors.
 class BothExecutorsTest : public ::testing::TestWithParam<ExecutorKind> {};
@@ -119,6 +135,23 @@ TEST_P(BothExecutorsTest, ListsAllMissingKernelsInOneMessage) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("1 op has no kernel: TestNoKernel (nodes 'first', 'second')"));
+}
+
+TEST_P(BothExecutorsTest, DenormalsAreZeroInKernelsAndNowhereElse) {
+  TestGraph g;
+  g.Result(0, g.Op("TestHalf", {g.Arg(0, DType::kFloat)}));
+  g.Result(1, g.Arg(1, DType::kFloat));
+  volatile float smallest = std::numeric_limits<float>::min();
+  const float denormal = smallest / 4;
+  ASSERT_GT(denormal, 0);
+
+  const absl::StatusOr<std::vector<Tensor>> results = RunGraph(
+      g.graph, GetParam(), {Tensor::Scalar<float>(smallest), Tensor::Scalar<float>(denormal)});
+
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<float>(), 0);
+  EXPECT_EQ((*results)[1].scalar<float>(), denormal) << "what nothing computes with stays";
+  EXPECT_EQ(smallest / 4, denormal);
 }
 
 TEST_P(BothExecutorsTest, TooFewArgumentsAreRefused) {

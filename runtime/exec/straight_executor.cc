@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/flushed_denormals.h"
 #include "runtime/base/status.h"
 #include "runtime/device/memory/allocation_label.h"
 #include "runtime/exec/captured_run.h"
@@ -43,6 +44,7 @@ class StraightExecutor final : public Executor {
   }
 
   absl::Status Run(StepContext& step, const RunArgs& run) const override {
+    const FlushedDenormals flushed;
     absl::Status status = CheckArgs(run);
     if (status.ok()) status = CheckGoingOn(step);
     Device* const device = StreamDevice(step, device_);

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "runtime/base/cpu_count.h"
+#include "runtime/base/flushed_denormals.h"
 #include "runtime/base/logging.h"
 #include "runtime/host/mapping_guard.h"
 
@@ -37,6 +38,8 @@ class Host::PacedPool final : public ThreadPool {
 
 Host::Host(const Options& options)
     : run_slots_(AvailableCores()), yielding_slots_(AvailableCores()) {
+  // Threads inherit the rounding of the thread that starts them, which kernels need on each.
+  const FlushedDenormals flushed;
   if (options.intra_op_threads != 1) {
     intra_op_pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{
         .name = "intra_op", .num_threads = NumThreads(options.intra_op_threads)});

@@ -21,7 +21,8 @@ namespace tessera {
 //   SessionOptions options;
 //   options.host = host;
 //
-// The threads are started by the constructor, at the priority of the calling thread. Thread-safe.
+// The threads are started by the constructor, at the priority of the calling thread. Their
+// arithmetic rounds denormal numbers to zero (runtime/base/flushed_denormals.h). Thread-safe.
 class Host {
  public:
   // Work that gives way to requests, such as loading and warming up a model.

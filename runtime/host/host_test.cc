@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -41,6 +42,22 @@ TEST(HostTest, OneIntraOpThreadIsTheCallers) {
   const Host host({.intra_op_threads = 1, .inter_op_threads = 1});
   EXPECT_EQ(host.intra_op_pool(), nullptr);
   EXPECT_EQ(host.inter_op_pool().num_threads(), 1);
+}
+
+TEST(HostTest, ItsThreadsRoundDenormalsToZero) {
+  const Host host({.inter_op_threads = 1, .background = Host::Background{.cpu_share = 1e-9}});
+  volatile float smallest = std::numeric_limits<float>::min();
+  float half = -1, half_in_background = -1;
+  absl::Notification done;
+  host.inter_op_pool().Schedule([&] {
+    half = smallest / 2;
+    done.Notify();
+  });
+  done.WaitForNotification();
+  RunInBackground(host, [&] { half_in_background = smallest / 2; });
+  EXPECT_EQ(half, 0);
+  EXPECT_EQ(half_in_background, 0);
+  EXPECT_GT(smallest / 2, 0) << "on the thread that made the host";
 }
 
 TEST(HostTest, BackgroundWorkHasItsPriorityAndCores) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/flushed_denormals.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_call.h"
 #include "runtime/framework/kernel_registry.h"
@@ -80,6 +81,7 @@ absl::StatusOr<std::vector<Tensor>> Compute(const NodeCall& call,
   step.intra_op_pool = host.pool;
   KernelContext context(step, host.device);
   Value* const outputs = values.data() + inputs.size();
+  const FlushedDenormals flushed;
   context.Bind(values.data(), slots, outputs, call.output_types);
   RETURN_IF_ERROR(CallKernel(*kernel, context));
   std::vector<Tensor> results;

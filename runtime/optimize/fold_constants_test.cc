@@ -1,6 +1,7 @@
 #include "runtime/optimize/fold_constants.h"
 
 #include <fstream>
+#include <limits>
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
@@ -91,6 +92,16 @@ TEST(FoldConstantsTest, AConstantOfAnotherTypeThanItsAttributeFailsInTheRunOnly)
   g.Result(g.Op("Neg", {wrong}));
   EXPECT_FALSE(g.Apply(FoldConstantsPass()));
   EXPECT_EQ(g.Run({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FoldConstantsTest, DenormalsAreZeroInConstantsAsInRuns) {
+  PassTestGraph g;
+  g.Result(g.Op("Log", {g.Const(Tensor::Scalar(1e-40f))}));
+  const auto before = g.Run({});
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ((*before)[0].scalar<float>(), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {}));
+  EXPECT_EQ(g.CountOf("Log"), 0);
 }
 
 TEST(FoldConstantsTest, AFailingKernelFailsInTheRunOnly) {

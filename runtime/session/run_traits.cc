@@ -1,6 +1,5 @@
 #include "runtime/session/run_traits.h"
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "runtime/framework/op.h"
@@ -19,12 +18,15 @@ bool LeavesNoTrace(const OpDef& op) {
   return !op.Has(OpTrait::kWritesResource) || op.Has(OpTrait::kOwnedByStep);
 }
 
-// Returns true if the op repeats others as often as a value says, which is no trait of its own.
-bool Loops(const OpDef& op) {
-  static constexpr absl::string_view kLoops[] = {
-      "DatasetToSingleElement", "For",  "NextIteration", "RefNextIteration", "ReduceDataset",
-      "StatelessWhile",         "While"};
-  return absl::c_linear_search(kLoops, op.name);
+// Returns true if a value, a queue, a file or a terminal decides how long a node of the op takes,
+// with whatever it repeats. Ops that go through a dataset may write, as its functions may.
+bool MayTakeLong(const OpDef& op) {
+  constexpr OpTraits kLong(OpTrait::kUndeclared, OpTrait::kWritesOutside, OpTrait::kMayWait,
+                           OpTrait::kLoopsFunctions);
+  // A loop of v1 control flow begins where a frame is entered.
+  const bool enters_frame =
+      op.traits.Has(OpTrait::kControlFlow) && op.FindAttr("frame_name") != nullptr;
+  return op.traits.HasAnyOf(kLong) || enters_frame;
 }
 
 // Returns the name of the node that an input or a fetch refers to: "a" for "a", "a:1" and "^a".
@@ -47,8 +49,7 @@ bool RunTraits::IsPure(const RunSignature& signature) const {
 }
 
 bool RunTraits::IsOpenEnded(const RunSignature& signature) const {
-  return !AllOps(signature,
-                 [](const OpDef& op) { return !op.Has(OpTrait::kMayWait) && !Loops(op); });
+  return !AllOps(signature, [](const OpDef& op) { return !MayTakeLong(op); });
 }
 
 bool RunTraits::AllOps(const RunSignature& signature, Predicate predicate) const {

@@ -33,7 +33,7 @@ class RunTraits {
   // exists from the first run on. A run with an unknown op is not pure.
   bool IsPure(const RunSignature& signature) const;
   // Returns true if the values of the inputs, or somebody else, may decide how long a run takes: it
-  // loops, waits, or has an unknown op.
+  // loops, waits, writes files or text, or has an unknown op.
   bool IsOpenEnded(const RunSignature& signature) const;
 
  private:

@@ -66,7 +66,10 @@ tensorflow::GraphDef Graph() {
   missing = PartitionedCall() {f: @nowhere}
   repeats = While(x) {cond: @reader, body: @reader}
   calls_loop = PartitionedCall(x) {f: @repeater}
-  again = NextIteration(x)
+  enters = Enter(x)
+  again = NextIteration(enters)
+  reduced = ReduceDataset(x) {f: @reader}
+  branch = Switch(x, x)
 )");
 }
 
@@ -109,7 +112,7 @@ TEST(RunTraitsTest, NobodyEndsTheWaitingOfARunOfItsOwn) {
   EXPECT_FALSE(IsPure("batch:0"));
 }
 
-TEST(RunTraitsTest, LoopsAndWaitsAreOpenEnded) {
+TEST(RunTraitsTest, LoopsWaitsAndWritesAreOpenEnded) {
   const tensorflow::GraphDef graph = Graph();
   const RunTraits traits(graph);
   const auto is_open_ended = [&](const std::string& fetch) {
@@ -117,11 +120,11 @@ TEST(RunTraitsTest, LoopsAndWaitsAreOpenEnded) {
     signature.fetches = {fetch};
     return traits.IsOpenEnded(signature);
   };
-  for (const char* fetch : {"y:0", "add", "save", "random:0", "cases:0", "loops:0"}) {
+  for (const char* fetch : {"y:0", "add", "random:0", "cases:0", "loops:0", "branch:0"}) {
     EXPECT_FALSE(is_open_ended(fetch)) << fetch;
   }
-  for (const char* fetch :
-       {"repeats:0", "calls_loop:0", "again:0", "wait:0", "batch:0", "unknown:0", "missing:0"}) {
+  for (const char* fetch : {"repeats:0", "calls_loop:0", "again:0", "reduced:0", "wait:0",
+                            "batch:0", "save", "silent:0", "unknown:0", "missing:0"}) {
     EXPECT_TRUE(is_open_ended(fetch)) << fetch;
   }
 }

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -18,7 +17,8 @@ class IsotonicRegressionKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int64_t size = input.rank() == 0 ? 1 : input.dim(input.rank() - 1);
-    const int64_t count = DimProduct(input.shape(), 0, std::max(input.rank() - 1, 0));
+    // There may be more rows without elements than anybody can go through.
+    const int64_t count = size == 0 ? 0 : input.num_elements() / size;
     ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(0, input.shape()));
     ASSIGN_OR_RETURN(Tensor* const segments, ctx.AllocateOutput(1, input.shape()));
     return VisitRealType(input.dtype(), [&]<typename T>() {

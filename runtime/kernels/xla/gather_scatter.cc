@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
@@ -75,6 +76,8 @@ Dims Copy(const google::protobuf::RepeatedField<int64_t>& field) {
 
 Dims RowMajor(absl::Span<const int64_t> dims) {
   Dims strides(dims.size(), 1);
+  // Nobody reads elements of an empty tensor, whose other sizes may be beyond any product.
+  if (absl::c_linear_search(dims, 0)) return strides;
   for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
   return strides;
 }

@@ -34,7 +34,7 @@ class ReduceKernel final : public OpKernel {
     for (int d = 0; d < shape.rank(); ++d) (is_reduced[d] ? reduced : kept).push_back(d);
     std::vector<int64_t> kept_dims;
     for (int64_t d : kept) kept_dims.push_back(shape.dim(d));
-    const Shape result_shape{absl::Span<const int64_t>(kept_dims)};
+    ASSIGN_OR_RETURN(const Shape result_shape, Shape::Make(kept_dims));
     const int64_t columns = result_shape.num_elements();
     for (int i = 0; i < count; ++i) {
       // XLA does not look at what an empty result begins with, but for quantised and complex
@@ -70,12 +70,13 @@ class ReduceKernel final : public OpKernel {
   static absl::StatusOr<std::vector<Tensor>> ToRows(KernelContext& ctx, const Shape& shape,
                                                     const std::vector<int64_t>& reduced,
                                                     const std::vector<int64_t>& kept) {
-    std::vector<int64_t> strides(shape.rank(), 1), order = reduced, dims;
-    for (int d = shape.rank() - 2; d >= 0; --d) strides[d] = strides[d + 1] * shape.dim(d + 1);
+    std::vector<int64_t> order = reduced, dims;
     order.insert(order.end(), kept.begin(), kept.end());
     for (int64_t d : order) dims.push_back(shape.dim(d));
     std::vector<int64_t> source;
     if (shape.num_elements() > 0) {
+      std::vector<int64_t> strides(shape.rank(), 1);
+      for (int d = shape.rank() - 2; d >= 0; --d) strides[d] = strides[d + 1] * shape.dim(d + 1);
       source.reserve(shape.num_elements());
       std::vector<int64_t> index(order.size(), 0);
       do {
