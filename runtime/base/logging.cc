@@ -1,5 +1,6 @@
 #include "runtime/base/logging.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -31,6 +33,29 @@ absl::string_view BaseName(absl::string_view path) {
   return slash == absl::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// Returns whether stderr takes another line. A reader that has stopped reading a pipe or a terminal
+// is waited for once, and no longer than a second: no thread may stand still for what it has to
+// say.
+bool IsStderrReady() {
+  constexpr int kPatience = 1000;  // in milliseconds
+  static std::atomic<bool> is_stalled{false};
+  pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  const bool is_ready = ::poll(&fd, 1, is_stalled.load() ? 0 : kPatience) != 0;
+  is_stalled.store(!is_ready);
+  return is_ready;
+}
+
+// Lines that stderr did not take since it took one.
+std::atomic<int64_t> lost_lines{0};
+
+void WriteLine(absl::string_view line) {
+  for (size_t done = 0; done < line.size();) {
+    const ssize_t n = ::write(STDERR_FILENO, line.data() + done, line.size() - done);
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+}
+
 }  // namespace
 
 LogMessage::LogMessage(LogSeverity severity, const char* file, int line) : severity_(severity) {
@@ -42,13 +67,15 @@ LogMessage::~LogMessage() {
   const bool fatal = severity_ == LogSeverity::kFatal;
   if (fatal || static_cast<int>(severity_) >= MinSeverity().load(std::memory_order_relaxed)) {
     stream_ << '\n';
-    const std::string line = stream_.str();
     // One write a line: lines of several threads, or of several processes with the same stderr, do
     // not mix.
-    for (size_t done = 0; done < line.size();) {
-      const ssize_t n = ::write(STDERR_FILENO, line.data() + done, line.size() - done);
-      if (n <= 0) break;
-      done += static_cast<size_t>(n);
+    if (!IsStderrReady()) {
+      ++lost_lines;
+    } else {
+      if (const int64_t lost = lost_lines.exchange(0); lost > 0) {
+        WriteLine(absl::StrCat("(", lost, " lines of the log are lost: nobody read them)\n"));
+      }
+      WriteLine(stream_.str());
     }
   }
   if (fatal) std::abort();

@@ -1,5 +1,11 @@
 #include "runtime/base/logging.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,6 +29,29 @@ TEST(LoggingTest, LesserSeveritiesAreDropped) {
   LOG(WARNING) << "no";
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   SetMinLogSeverity(LogSeverity::kInfo);
+}
+
+TEST(LoggingTest, AReaderThatHasStoppedHoldsNobodyUp) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  ASSERT_GT(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+  while (::write(ends[1], "x", 1) == 1) {
+  }
+  ASSERT_EQ(::fcntl(ends[1], F_SETFL, 0), 0);  // writes block from now on
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+
+  LOG(INFO) << "waited for";
+  LOG(INFO) << "lost as well";
+  std::string text(1 << 16, 0);
+  ASSERT_GT(::read(ends[0], text.data(), text.size()), 0);
+  LOG(INFO) << "read";
+
+  ::dup2(before, STDERR_FILENO);
+  text.resize(std::max<ssize_t>(0, ::read(ends[0], text.data(), text.size())));
+  EXPECT_THAT(text, MatchesRegex("\\(2 lines of the log are lost: nobody read them\\)\n"
+                                 "[^\n]*\\] read\n"));
+  for (const int fd : {ends[0], ends[1], before}) ::close(fd);
 }
 
 TEST(LoggingDeathTest, FailedCheckNamesItsCondition) {

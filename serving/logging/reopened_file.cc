@@ -19,10 +19,12 @@ absl::StatusOr<std::unique_ptr<ReopenedFile>> ReopenedFile::Open(const std::stri
 }
 
 absl::Status ReopenedFile::OpenAgain() {
-  const int fd = path_ == "-"
-                     ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                     : ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // A pipe that nobody reads would be waited for otherwise.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  const int fd = path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                              : ::open(path_.c_str(), kFlags, 0644);
   if (fd < 0) return ErrnoStatus(errno, "open", path_);
+  if (path_ != "-") ::fcntl(fd, F_SETFL, O_APPEND);
   file_ = std::make_unique<FileDescriptor>(fd);
   return absl::OkStatus();
 }

@@ -196,13 +196,14 @@ absl::Status ServedModels::InTurn(const CallOptions& options,
   return apply();
 }
 
-absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
-                                       const CallOptions& options) {
-  return InTurn(options, [&] { return ApplyConfigInTurn(config, options); });
+absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config, const CallOptions& options,
+                                       absl::FunctionRef<void()> before_change) {
+  return InTurn(options, [&] { return ApplyConfigInTurn(config, options, before_change); });
 }
 
 absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
-                                             const CallOptions& options) {
+                                             const CallOptions& options,
+                                             absl::FunctionRef<void()> before_change) {
   std::set<std::string> new_names = ModelNames(config);
   // Clients look for these words, which differ between a start and a reload in TensorFlow Serving.
   absl::string_view noun = " servable";
@@ -218,12 +219,12 @@ absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
   // A file with only comments changes nothing. It may be filled later.
   if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
   RETURN_IF_ERROR(CheckLabels(config));
-  ASSIGN_OR_RETURN(std::vector<MonitoredServable> servables, ServablesOf(config));
-
   std::map<std::string, std::string> platform_of;
   for (const ModelConfig& model : config.model_config_list().config()) {
     ASSIGN_OR_RETURN(platform_of[model.name()], PlatformOf(model));
   }
+  before_change();
+  ASSIGN_OR_RETURN(std::vector<MonitoredServable> servables, ServablesOf(config));
   auto labels = std::make_unique<Labels>();
   for (const ModelConfig& model : config.model_config_list().config()) {
     auto& of_model = (*labels)[model.name()];
@@ -299,6 +300,14 @@ absl::Status ServedModels::LoadModel(absl::string_view name, const CallOptions& 
   return InTurn(options, [&]() -> absl::Status {
     const uint64_t last_event = monitor_.last_sequence();
     RETURN_IF_ERROR(HoldUnloaded(name, /*unloaded=*/false));
+    // The source has looked just now. Whoever waited for a version that somebody may push some day
+    // would hold up all other changes.
+    const FileSystemSource::Outlook outlook = source_.OutlookOf(std::string(name));
+    if (!outlook.problem.empty() && outlook.settling.empty()) {
+      return absl::UnknownError(absl::StrCat("model '", name,
+                                             "' has no version to load: ", outlook.problem,
+                                             "; a version is loaded once it is there"));
+    }
     return AwaitModels({std::string(name)}, last_event, " model", options);
   });
 }

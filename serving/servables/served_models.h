@@ -17,6 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -72,15 +73,19 @@ class ServedModels {
   // Checks and applies a configuration. Then waits until each model that was not configured before
   // has its first outcome, that is, until its highest version that has one is available or has
   // failed. Calls wait for each other: a call that gives up before its turn has applied nothing. A
-  // call that gives up waiting for models leaves the configuration applied.
+  // call that gives up waiting for models leaves the configuration applied. `before_change` is
+  // called once all is checked but the policies of models whose versions the gate chooses, and
+  // before anything changes, while no other configuration is applied: for settings that belong to
+  // this configuration, those of the gate among them.
   // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, an unsupported
   // platform, an unfit logging_config, or a version policy for a model whose versions the gate
   // chooses; FAILED_PRECONDITION for a label to a version that is not available or for a custom
   // configuration; UNKNOWN "N servable(s) did not become available: ..." if new models of the first
   // configuration failed, "N model(s) ..." if those of a later one did, the others being served;
   // DEADLINE_EXCEEDED or CANCELLED if the options end either wait; CANCELLED after Stop().
-  absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
-                           const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
+  absl::Status ApplyConfig(
+      const tensorflow::serving::ModelServerConfig& config, const CallOptions& options = {},
+      absl::FunctionRef<void()> before_change = [] {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 
   // Stops serving all versions of a configured model, and returns when none answers requests any
   // more. It stays configured, and unloaded whatever versions arrive, until LoadModel() or until a
@@ -90,7 +95,8 @@ class ServedModels {
       ABSL_LOCKS_EXCLUDED(apply_mu_);
   // Serves a configured model again, and looks for its versions at once. Then waits for it as
   // ApplyConfig() does for a new one. A model that is served already stays as it is. Errors: those
-  // of UnloadModel(); UNKNOWN if the model did not become available.
+  // of UnloadModel(); UNKNOWN if the model did not become available, or if there is no version of
+  // it, which is loaded once it is there.
   absl::Status LoadModel(absl::string_view name, const CallOptions& options = {})
       ABSL_LOCKS_EXCLUDED(apply_mu_);
 
@@ -153,7 +159,8 @@ class ServedModels {
   absl::Status InTurn(const CallOptions& options, absl::FunctionRef<absl::Status()> apply)
       ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status ApplyConfigInTurn(const tensorflow::serving::ModelServerConfig& config,
-                                 const CallOptions& options);
+                                 const CallOptions& options,
+                                 absl::FunctionRef<void()> before_change);
   // Makes all waiting calls evaluate their conditions again.
   void Wake() ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;

@@ -453,6 +453,41 @@ TEST_F(ServedModelsTest, LateCallQueuesBehindAWaitingOneNoLongerThanItsDeadline)
   waiting.join();
 }
 
+TEST_F(ServedModelsTest, WhatBelongsToAConfigurationChangesOnlyIfItIsApplied) {
+  int num_changes = 0;
+  const auto apply = [&](const std::vector<std::string>& models, const CallOptions& options) {
+    return models_->ApplyConfig(Config(models), options, [&] {
+      EXPECT_EQ(VersionOf({.name = models[0]}), -1) << "nothing has changed yet";
+      ++num_changes;
+    });
+  };
+  AddVersion("other/1");
+  EXPECT_FALSE(apply({"other", "other"}, {}).ok());
+  EXPECT_EQ(num_changes, 0) << "refused";
+  std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
+  AwaitConfigured("later");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      apply({"other"}, {.deadline = absl::Now() + absl::Milliseconds(20)})));
+  EXPECT_EQ(num_changes, 0) << "its turn never came";
+  AddVersion("later/1");
+  waiting.join();
+  EXPECT_TRUE(apply({"other"}, {}).ok());
+  EXPECT_EQ(num_changes, 1);
+}
+
+TEST_F(ServedModelsTest, LoadingAModelWithoutVersionsFailsAtOnce) {
+  AddVersion("m/1");
+  ASSERT_TRUE(Apply({"m"}).ok());
+  ASSERT_TRUE(models_->UnloadModel("m").ok());
+  fs::remove_all(root_ / "m/1");
+  const absl::Status status = models_->LoadModel("m");
+  EXPECT_TRUE(absl::IsUnknown(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("model 'm' has no version to load"));
+  AddVersion("m/2");
+  EXPECT_TRUE(models_->LoadModel("m").ok());
+  EXPECT_EQ(VersionOf({.name = "m"}), 2);
+}
+
 TEST_F(ServedModelsTest, LateCallLeavesTheQueueWhenItIsCancelled) {
   std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
   AwaitConfigured("later");

@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> ParseByteSize(absl::string_view text) {
       absl::AsciiStrToLower(absl::StripAsciiWhitespace(end == text.npos ? "" : text.substr(end)));
   double value = 0;
   const double bytes_in_unit = BytesInUnit(unit);
-  if (bytes_in_unit == 0 || !absl::SimpleAtod(number, &value) || value <= 0) {
+  if (bytes_in_unit == 0 || !absl::SimpleAtod(number, &value) || value * bytes_in_unit < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' is no size; write a number of bytes, or 512MiB, 6GiB, 1.5GB"));
   }

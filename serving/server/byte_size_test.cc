@@ -16,7 +16,7 @@ TEST(ByteSizeTest, ReadsNumbersWithUnits) {
 }
 
 TEST(ByteSizeTest, RefusesTheRest) {
-  for (const char* text : {"", "GB", "-1", "0", "1X", "1GiBB", "1 G B", "1e3", "1.2.3",
+  for (const char* text : {"", "GB", "-1", "0", "0.5", "1X", "1GiBB", "1 G B", "1e3", "1.2.3",
                            "9999999TiB", "iB", "5i", "nan", "inf"}) {
     EXPECT_FALSE(ParseByteSize(text).ok()) << text;
   }

@@ -59,13 +59,15 @@ void CheckPorts(const ServerOptions& options, ConfigReport* report) {
 
 // Checks that the server may write to a file, or make it in its directory.
 void CheckFolder(const std::string& flag, const std::string& path, ConfigReport* report) {
-  if (access(path.c_str(), W_OK) == 0) return;
+  if (access(path.c_str(), W_OK) == 0 && !IsDirectory(path)) return;
   const size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
   const auto add = [&](absl::string_view what) {
     report->Add({.key = flag}, absl::InvalidArgumentError(absl::StrCat("'", path, "' ", what)));
   };
-  if (!IsDirectory(folder)) {
+  if (IsDirectory(path)) {
+    add("is a directory; name a file in it");
+  } else if (!IsDirectory(folder)) {
     add("lies in no directory; make it, or choose another path");
   } else if (access(folder.c_str(), W_OK) != 0) {
     add("lies in a directory that this user may not write to; allow it, or choose another path");
@@ -108,6 +110,22 @@ void CheckBatching(const ServerSettings& settings, const ServerOptions& options,
   if (!settings.batching || settings.batching->per_model_parameters) return;
   for (const absl::Status& error : MakeBatchingOptions(settings.batching->parameters).Errors()) {
     report->Add({options.batching_parameters_file, 0, "batching"}, error);
+  }
+}
+
+// Tells what keeps a server that otherwise starts from serving REST, or pages on it.
+void CheckRest(const ServerOptions& options, const ServerSettings& settings, ConfigReport* report) {
+  if (options.rest_api_port == 0) return;
+  if (options.rest_api_num_threads < 1) {
+    report->Warn({.key = "rest_api_num_threads"},
+                 "REST needs at least one thread, and is not served");
+  }
+  const std::string& path =
+      settings.monitoring ? settings.monitoring->prometheus_config().path() : "";
+  if (!path.empty() && path[0] != '/') {
+    report->Warn({.key = "monitoring_config_file"},
+                 absl::StrCat("the path of prometheus_config is '", path,
+                              "', which no request names: paths begin with /"));
   }
 }
 
@@ -170,8 +188,8 @@ class ModelChecker {
     if (versions->empty()) {
       return Add("base_path",
                  absl::NotFoundError(absl::StrCat(
-                     "'", model.base_path(), "' has no version to serve",
-                     HoldsSavedModel(model.base_path())
+                     "'", servable.base_path, "' has no version to serve",
+                     HoldsSavedModel(servable.base_path)
                          ? ", but is one itself; name the directory above it, and give this one a "
                            "number for its name"
                          : "; versions are directories whose names are numbers")));
@@ -251,6 +269,7 @@ void CheckConfig(const ServerOptions& options, const ServerSettings& settings,
                 AdminAccess::Make(options.admin_address, options.admin_token_file).status());
   }
   report->Add({.key = "op_library"}, LoadOpLibraries(options.op_library).status());
+  CheckRest(options, settings, report);
   CheckBatching(settings, options, report);
   ModelChecker(options, settings, report).Check();
 }

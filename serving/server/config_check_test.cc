@@ -186,6 +186,20 @@ TEST_F(ConfigCheckTest, AddressesThatCannotBeUsed) {
   EXPECT_THAT(found, Contains(StartsWith("0 op_library: ")));
 }
 
+TEST_F(ConfigCheckTest, WhatKeepsRestAndLogsAway) {
+  options_.model_base_path = half_plus_two_;
+  options_.rest_api_port = 1;
+  options_.rest_api_num_threads = 0;
+  options_.access_log = root_;
+  options_.monitoring_config_file =
+      Write("m", "prometheus_config { enable: true path: 'metrics' }");
+  const std::vector<std::string> found = Check();
+  EXPECT_THAT(found, Contains(StartsWith("warning 0 rest_api_num_threads: REST needs")));
+  EXPECT_THAT(found, Contains(AllOf(StartsWith("0 access_log: "), HasSubstr("is a directory"))));
+  EXPECT_THAT(found, Contains(AllOf(StartsWith("warning 0 monitoring_config_file: "),
+                                    HasSubstr("paths begin with /"))));
+}
+
 TEST_F(ConfigCheckTest, BatchingParametersOfTheServerAndOfVersions) {
   options_.model_base_path = JoinPath(root_, "m");
   fs::create_directories(options_.model_base_path);

@@ -39,12 +39,6 @@ void TrimMemory() {
   malloc_trim(0);
 }
 
-// Whether a configuration that ended in this status has been applied, though some of its models may
-// not be available.
-bool WasApplied(const absl::Status& status) {
-  return status.ok() || absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
-}
-
 // Whether the dashboard is served on some address.
 bool HasDashboard(const ServerOptions& options) {
   return options.admin_port != 0 || options.enable_dashboard;
@@ -64,8 +58,7 @@ Server::Server(const ServerOptions& options, ServerSettings settings, std::share
       settings_(std::move(settings)),
       host_(std::move(host)),
       process_metrics_(CollectProcess(&metrics_)),
-      admission_(&host_->shares(), &metrics_),
-      rollout_configs_(settings_.rollouts) {
+      admission_(&host_->shares(), &metrics_) {
   admission_.SetLimits(settings_.limits);
   if (settings_.access.tokens != nullptr) {
     refused_tokens_ = metrics_.Collect(
@@ -330,24 +323,20 @@ void Server::RunReloads() {
   }
 }
 
-absl::Status Server::ApplyAgain(const ModelSettings& now) {
+absl::Status Server::ApplyAgain(const ModelSettings& now, bool* was_applied) {
   if (!now.rollouts.empty() && mirror_ == nullptr) MakeMirror();
-  rollouts_->SetConfigs(now.rollouts);
   // Models that take longer go on loading without delaying the next reload.
-  const absl::Status status =
-      models_->ApplyConfig(now.models, {.deadline = absl::Now() + kReloadWait});
-  if (WasApplied(status)) {
-    rollout_configs_ = now.rollouts;
+  return models_->ApplyConfig(now.models, {.deadline = absl::Now() + kReloadWait}, [&] {
+    *was_applied = true;
+    rollouts_->SetConfigs(now.rollouts);
     admission_.SetLimits(now.limits);
-  } else {
-    rollouts_->SetConfigs(rollout_configs_);
-  }
-  return status;
+  });
 }
 
 bool Server::Reload(bool asked) {
   const absl::StatusOr<ModelSettings> models = ReadModelsAgain(options_);
-  const absl::Status status = models.ok() ? ApplyAgain(*models) : models.status();
+  bool was_applied = false;
+  const absl::Status status = models.ok() ? ApplyAgain(*models, &was_applied) : models.status();
   if (stopped_.HasBeenNotified()) return false;
   if (status.ok()) {
     if (!std::exchange(reload_problem_, "").empty()) {
@@ -355,10 +344,10 @@ bool Server::Reload(bool asked) {
     }
     return true;
   }
-  std::string problem = absl::StrCat(
-      WasApplied(status) ? "the models were read again: "
-                         : "the models read again were not applied, what was served stays: ",
-      status.ToString());
+  std::string problem =
+      absl::StrCat(was_applied ? "the models were read again: "
+                               : "the models read again were not applied, what was served stays: ",
+                   status.ToString());
   // A lasting problem is logged once, and again when the file was written anew with it.
   std::error_code no_file;
   const auto written = std::filesystem::last_write_time(

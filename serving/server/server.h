@@ -101,8 +101,10 @@ class Server {
   bool Reload(bool asked);
   // Logs what this server is and what it is going to serve.
   void LogStart() const;
-  // Applies models that were read again. Errors: those of ServedModels::ApplyConfig().
-  absl::Status ApplyAgain(const ModelSettings& now);
+  // Applies models that were read again, with their rollouts and limits. Sets `*was_applied` if
+  // they are in force, even if some are not available. Errors: those of
+  // ServedModels::ApplyConfig().
+  absl::Status ApplyAgain(const ModelSettings& now, bool* was_applied);
 
   const ServerOptions options_;
   const ServerSettings settings_;
@@ -134,8 +136,7 @@ class Server {
   std::unique_ptr<AdminServer> admin_;
   absl::Mutex reload_mu_;
   bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
-  RolloutConfigs rollout_configs_;  // as applied last; the reloader's
-  std::string reload_problem_;      // as logged last; empty if there is none; the reloader's
+  std::string reload_problem_;  // as logged last; empty if there is none; the reloader's
   std::filesystem::file_time_type reload_problem_file_;  // when the file with it was written
   std::thread reloader_;
 };

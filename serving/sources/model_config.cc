@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 
@@ -20,8 +21,13 @@ using tensorflow::serving::ModelConfig;
 using tensorflow::serving::ModelConfigList;
 using tensorflow::serving::ModelServerConfig;
 
+// Returns the path of a base path, which may be the URI of a local file.
+absl::string_view LocalPath(const ModelConfig& model) {
+  return absl::StripPrefix(model.base_path(), "file://");
+}
+
 absl::Status CheckBasePath(const ModelConfig& model) {
-  const absl::string_view path = model.base_path();
+  const absl::string_view path = LocalPath(model);
   if (absl::StrContains(path, "://")) {
     return absl::InvalidArgumentError(
         absl::StrCat("Model ", model.name(), " has base_path ", path,
@@ -169,7 +175,7 @@ absl::Status CheckModelServerConfig(const ModelServerConfig& config,
 std::vector<MonitoredServable> MonitoredServables(const ModelServerConfig& config) {
   std::vector<MonitoredServable> servables;
   for (const ModelConfig& model : config.model_config_list().config()) {
-    MonitoredServable servable{.name = model.name(), .base_path = model.base_path()};
+    MonitoredServable servable{.name = model.name(), .base_path = std::string(LocalPath(model))};
     const auto& policy = model.model_version_policy();
     if (policy.has_all()) {
       servable.versions.kind = VersionChoice::Kind::kAll;

@@ -113,6 +113,13 @@ TEST(ModelConfigTest, CustomConfigurationsAreRefused) {
   ExpectRefused(custom, kPrecondition, "Cannot transition to requested config", &before);
 }
 
+TEST(ModelConfigTest, AUriOfALocalFileIsItsPath) {
+  const ModelServerConfig config =
+      Models("config { name: 'a' base_path: 'file:///a' model_platform: 'tensorflow' }");
+  EXPECT_TRUE(CheckModelServerConfig(config, nullptr, {"tensorflow"}).ok());
+  EXPECT_EQ(MonitoredServables(config).front().base_path, "/a");
+}
+
 TEST(ModelConfigTest, VersionPoliciesMapToChoices) {
   const auto servables = MonitoredServables(Models(
       "config { name: 'a' base_path: '/a' }"

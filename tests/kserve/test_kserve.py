@@ -134,6 +134,39 @@ def test_a_load_that_fails_is_an_error_and_can_be_mended(tmp_path):
         assert server.http("POST", INFER, BODY)[0] == 200
 
 
+def test_a_load_without_a_version_ends_and_holds_up_nothing(tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(MODELS / "half_plus_two", folder)
+    flags = ("--enable_model_control", "--version_settle_seconds=0")
+    with Server(*flags, models=[Model("half_plus_two", folder)]) as server:
+        control = "/v2/repository/models/half_plus_two/"
+        assert server.http("POST", control + "unload")[0] == 200
+        (folder / "1").rename(tmp_path / "1")
+        for action, status in (("load", 400), ("unload", 200), ("load", 400)):
+            answered, _, body = server.http("POST", control + action)
+            assert answered == status, body
+        assert "no version to load" in json.loads(body)["error"]
+        (tmp_path / "1").rename(folder / "1")
+        assert server.http("POST", control + "load")[0] == 200
+        assert server.http("POST", INFER, BODY)[0] == 200
+
+
+def test_pages_of_other_origins_may_ask():
+    models = [Model("half_plus_two", MODELS / "half_plus_two")]
+    with Server("--rest_api_enable_cors_support", models=models) as server:
+        origin = {"Origin": "https://example.com"}
+        for method, path, body in (
+            ("OPTIONS", INFER, None),
+            ("POST", INFER, BODY),
+            ("GET", "/v2/models/absent", None),
+        ):
+            _, headers, _ = server.http(method, path, body, headers=origin)
+            assert headers["Access-Control-Allow-Origin"] == "*"
+            allowed = headers["Access-Control-Allow-Headers"]
+            assert allowed == "Content-Type, Inference-Header-Content-Length"
+        assert server.http("OPTIONS", INFER, headers=origin)[0] == 200
+
+
 def test_a_raw_body_is_the_only_input(server):
     headers = {"Inference-Header-Content-Length": "0"}
     status, headers, answer = server.http("POST", INFER, struct.pack("<2f", 2, 4), headers)

@@ -1,6 +1,7 @@
 """`tessera rollout` steers a candidate of a real server, and shows what it did."""
 
 import json
+import signal
 import subprocess
 import time
 
@@ -28,10 +29,16 @@ class Commands:
     def __init__(self, folder):
         self.base_path = folder / "m"
         push(VERSION, self.base_path, 1)
-        config = folder / "config.yaml"
-        config.write_text(CONFIG.format(base_path=self.base_path), encoding="utf-8")
+        self._config = folder / "config.yaml"
+        self._config.write_text(CONFIG.format(base_path=self.base_path), encoding="utf-8")
         self._admin_port = free_port()
-        self.server = Server(f"--config={config}", f"--admin_port={self._admin_port}")
+        self.server = Server(f"--config={self._config}", f"--admin_port={self._admin_port}")
+
+    def reload(self, more):
+        """Reads the models again, without a rollout of `m` and with `more` of it."""
+        config = CONFIG[: CONFIG.index("    rollout:")].format(base_path=self.base_path)
+        self._config.write_text(config + more, encoding="utf-8")
+        self.server.process.send_signal(signal.SIGHUP)
 
     def _line(self, words):
         return [binary(), "rollout", *words, f"--admin=127.0.0.1:{self._admin_port}"]
@@ -117,3 +124,19 @@ def test_a_candidate_is_paused_resumed_promoted_and_rolled_back_by_hand(commands
     assert watcher.stdout.read() == ""
     assert watcher.wait(timeout=SECONDS) in (0, 1), "it ends with the server"
     watcher.stdout.close()
+
+
+def test_models_that_are_not_applied_leave_the_rollout_alone(commands):
+    push(VERSION, commands.base_path, 2)
+    commands.wait_for("ROLLOUT_STEP")
+    assert commands.json("pause", "m")["phase"] == "ROLLOUT_PAUSED"
+
+    commands.reload("    version_labels: {stable: 9}\n")
+    deadline = time.monotonic() + SECONDS
+    while "were not applied" not in commands.server.log():
+        assert time.monotonic() < deadline, commands.server.log(100)
+        time.sleep(0.05)
+
+    status = commands.json("status", "m")
+    assert status["phase"] == "ROLLOUT_PAUSED", "a rollout that begins anew is not paused"
+    assert status["share_percent"] == 20

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_access.h"
@@ -11,6 +13,27 @@
 #include "serving/frontend/rest/rest_limits.h"
 
 namespace tessera::serving {
+namespace {
+
+// Lets pages of other origins call what `handle` answers, as RestApi does for its own paths.
+HttpHandler ForOtherOrigins(bool with_tokens, HttpHandler handle) {
+  return [with_tokens, handle = std::move(handle)](HttpRequest request, HttpResponder respond) {
+    HttpResponder respond_with_headers = [with_tokens,
+                                          respond = std::move(respond)](HttpReply reply) {
+      constexpr absl::string_view kHeaders = "Content-Type, Inference-Header-Content-Length";
+      reply.headers.emplace_back("Access-Control-Allow-Origin", "*");
+      reply.headers.emplace_back("Access-Control-Allow-Methods", "POST, GET");
+      reply.headers.emplace_back("Access-Control-Allow-Headers",
+                                 absl::StrCat(kHeaders, with_tokens ? ", Authorization" : ""));
+      reply.headers.emplace_back("Access-Control-Expose-Headers", std::string(kHeaders));
+      respond(std::move(reply));
+    };
+    if (request.method == "OPTIONS") return respond_with_headers(HttpReply());
+    handle(std::move(request), std::move(respond_with_headers));
+  };
+}
+
+}  // namespace
 
 RestServer::RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
     : pool_(std::make_unique<RequestPool>(RequestPool::Options{
@@ -51,10 +74,19 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
     return reply;
   };
   RestApi* const api = &server->api_;
-  KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
-  HttpHandler answer = [api, kserve](HttpRequest request, HttpResponder respond) {
-    if (kserve != nullptr && KServeRest::Serves(request)) {
-      return kserve->Handle(std::move(request), std::move(respond));
+  HttpHandler answer_kserve;
+  if (server->kserve_) {
+    answer_kserve = [kserve = &*server->kserve_](HttpRequest request, HttpResponder respond) {
+      kserve->Handle(std::move(request), std::move(respond));
+    };
+    if (options.api.enable_cors) {
+      answer_kserve = ForOtherOrigins(options.api.tokens != nullptr, std::move(answer_kserve));
+    }
+  }
+  HttpHandler answer = [api, answer_kserve = std::move(answer_kserve)](HttpRequest request,
+                                                                       HttpResponder respond) {
+    if (answer_kserve != nullptr && KServeRest::Serves(request)) {
+      return answer_kserve(std::move(request), std::move(respond));
     }
     api->Handle(std::move(request), std::move(respond));
   };
