@@ -1,6 +1,8 @@
 // Blocks of pixels as channels and back: SpaceToDepth, DepthToSpace.
 #include <limits>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/strided_copy.h"
@@ -8,10 +10,17 @@
 namespace tessera {
 namespace {
 
-// The input under shape `split`, with its dimensions in the order of `perm`, as output of `shape`.
+// The input under shape `split`, with its dimensions in the order of `perm`, as output of the shape
+// `sizes`. A size of -1 is too large.
 absl::Status SetPermuted(KernelContext& ctx, const Primitive<StridedCopy>& copy,
-                         const IndexVector& split, const IndexVector& perm, const Shape& shape) {
+                         const IndexVector& split, const IndexVector& perm,
+                         const IndexVector& sizes) {
   const Tensor& input = ctx.input(0);
+  if (absl::c_linear_search(sizes, -1)) {
+    return absl::InvalidArgumentError(absl::StrCat("the blocks of an input of shape ",
+                                                   input.shape().ToString(), " are too large"));
+  }
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(sizes));
   const auto strides = RowMajorStrides(split);
   IndexVector dims, from_strides;
   for (int64_t axis : perm) {
@@ -54,18 +63,20 @@ class SpaceDepthKernel : public OpKernel {
           " must be divisible by ", to_depth_ ? "" : "the square of ", "block_size ", b));
     }
     if (to_depth_) {
+      const int64_t depth = MultiplyWithoutOverflow(b * b, c);
       if (nhwc) {
         return SetPermuted(ctx, copy_, {n, h / b, b, w / b, b, c}, {0, 1, 3, 2, 4, 5},
-                           {n, h / b, w / b, b * b * c});
+                           {n, h / b, w / b, depth});
       }
       return SetPermuted(ctx, copy_, {n, c, h / b, b, w / b, b}, {0, 3, 5, 1, 2, 4},
-                         {n, b * b * c, h / b, w / b});
+                         {n, depth, h / b, w / b});
     }
     const int64_t d = c / (b * b);
+    const int64_t height = MultiplyWithoutOverflow(h, b), width = MultiplyWithoutOverflow(w, b);
     if (nhwc) {
-      return SetPermuted(ctx, copy_, {n, h, w, b, b, d}, {0, 1, 3, 2, 4, 5}, {n, h * b, w * b, d});
+      return SetPermuted(ctx, copy_, {n, h, w, b, b, d}, {0, 1, 3, 2, 4, 5}, {n, height, width, d});
     }
-    return SetPermuted(ctx, copy_, {n, b, b, d, h, w}, {0, 3, 4, 1, 5, 2}, {n, d, h * b, w * b});
+    return SetPermuted(ctx, copy_, {n, b, b, d, h, w}, {0, 3, 4, 1, 5, 2}, {n, d, height, width});
   }
 
  private:

@@ -96,7 +96,12 @@ class QuantizedConcatKernel : public OpKernel {
             absl::StrCat("inputs of shapes ", first.shape().ToString(), " and ",
                          x.shape().ToString(), " cannot be joined along axis ", axis));
       }
-      shape.SetDim(axis, shape.dim(axis) + x.dim(axis));
+      int64_t size;
+      if (__builtin_add_overflow(shape.dim(axis), x.dim(axis), &size)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the inputs are too large to be joined along axis ", axis));
+      }
+      shape.SetDim(axis, size);
     }
     QuantizedRange<T> common = CommonRange(ranges);
     // Bytes without a sign then stand for nothing below 0, whatever their ranges say.

@@ -1,5 +1,7 @@
 #include "runtime/training/job/early_stopping_hook.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -30,7 +32,9 @@ class EarlyStoppingHookImpl final : public Hook {
       return absl::InternalError(absl::StrCat("the evaluation lacks '", metric_, "'"));
     }
     const double value = higher_is_better_ ? it->second : -it->second;
-    const bool is_better = !has_best_ || value > best_ + min_change_;
+    // Any number is better than none.
+    const bool is_better =
+        !has_best_ || value > best_ + min_change_ || (std::isnan(best_) && !std::isnan(value));
     if (is_better) {
       best_ = value;
       has_best_ = true;

@@ -1,6 +1,8 @@
 #include "runtime/training/job/model_export.h"
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,10 +19,12 @@
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/graph/graph_export.h"
+#include "runtime/graph/resource_names.h"
 #include "runtime/session/saved_model_writer.h"
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/version_record.h"
 #include "runtime/training/job/writable_folder.h"
+#include "runtime/training/program/training_variables.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -93,7 +97,13 @@ class ModelExport {
   // above the highest that no other run has taken meanwhile.
   absl::StatusOr<ExportResult> Publish(const std::string& temporary) const {
     const std::map<int64_t, std::string> versions = ListVersions(base_);
-    const int64_t next = versions.empty() ? 1 : versions.rbegin()->first + 1;
+    const int64_t highest = versions.empty() ? 0 : versions.rbegin()->first;
+    if (spec_.version() == 0 && highest == std::numeric_limits<int64_t>::max()) {
+      return absl::OutOfRangeError(
+          absl::StrCat("export: no number is above that of '", versions.rbegin()->second,
+                       "'; move that version away, or name another by export.version"));
+    }
+    const int64_t next = highest + 1;
     for (int64_t version = spec_.version() > 0 ? spec_.version() : next;; ++version) {
       const std::string path = VersionPath(version);
       const absl::Status renamed = RenameFile(temporary, path);
@@ -148,7 +158,7 @@ class ModelExport {
     if (other == served->metrics.end()) return "";
     const bool is_better =
         prepared_.evaluator->HigherIsBetter(metric) ? value > other->second : value < other->second;
-    if (is_better) return "";
+    if (is_better || (std::isnan(other->second) && !std::isnan(value))) return "";
     return absl::StrCat(is, ", no better than the ", other->second, " of version ", highest);
   }
 
@@ -202,10 +212,26 @@ class ModelExport {
     ASSIGN_OR_RETURN(Signature signature, MakeSignature());
     const std::string name = spec_.signature().empty() ? kDefaultSignature : spec_.signature();
     contents.signatures[name] = std::move(signature);
+    for (const std::string& tensor : program_.asset_paths) {
+      const absl::StatusOr<Endpoint> path = graph.FindEndpoint(tensor);
+      if (!path.ok() || !path->node->IsOp("Const")) continue;
+      ASSIGN_OR_RETURN(const Tensor value, path->node->attr<Tensor>("value"));
+      if (value.dtype() != DType::kString || value.num_elements() != 1) continue;
+      contents.assets.push_back({.file = value.data<std::string>()[0], .tensor = tensor});
+    }
+    const std::unique_ptr<Graph> exported = graph.Clone();
+    if (!program_.table_initializers.empty()) {
+      ASSIGN_OR_RETURN(Node* const init,
+                       exported->AddNode(exported->UniqueName("export/init_tables"), "NoOp", {}));
+      contents.init_node = init->name();
+      for (const std::string& name : program_.table_initializers) {
+        exported->AddControlEdge(exported->FindNode(name), init);
+      }
+    }
     tensorflow::GraphDef graph_def;
-    ExportGraph(graph, &graph_def);
+    ExportGraph(*exported, &graph_def);
     ASSIGN_OR_RETURN(const tensorflow::MetaGraphDef meta_graph, MakeMetaGraph(graph_def, contents));
-    return Written(WriteSavedModel(folder, meta_graph, {}, state));
+    return Written(WriteSavedModel(folder, meta_graph, contents.assets, state));
   }
 
   // The signature that the job asks for.
@@ -221,10 +247,15 @@ class ModelExport {
     return signature;
   }
 
-  // Errors: INVALID_ARGUMENT if an output needs a placeholder that is no input of the signature, so
-  // that no request could be answered.
+  // Errors: INVALID_ARGUMENT if an output needs a placeholder that is no input of the signature, or
+  // a variable that the run does not keep, so that no request could be answered.
   absl::Status CheckFed(const Signature& signature) const {
     const Graph& graph = *program_.graph;
+    std::set<std::string> kept;
+    for (const StateVariable& variable : program_.variables) {
+      const Node* const node = graph.FindNode(variable.name);
+      if (node != nullptr) kept.insert(ResourceNames(*node).front());
+    }
     std::vector<bool> is_seen(graph.id_bound(), false);
     for (const auto& [alias, input] : signature.inputs) {
       is_seen[graph.FindEndpoint(input.tensor_name)->node->id()] = true;
@@ -243,6 +274,12 @@ class ModelExport {
             absl::StrCat("inputs: the outputs need '", node->name(),
                          "', which no input of export.inputs feeds; add NAME: \"", node->name(),
                          ":0\", or give it a value in graph.eval_values"));
+      }
+      if (IsVariable(*node) && !kept.contains(ResourceNames(*node).front())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("outputs: they need the variable '", node->name(),
+                         "', which neither the training nor graph.outputs reach, so that it has no "
+                         "value; name the outputs in graph.outputs"));
       }
       for (const Endpoint& input : node->inputs()) {
         if (input.node != nullptr) needed.push_back(input.node);

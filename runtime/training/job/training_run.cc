@@ -111,7 +111,7 @@ class TrainingRun {
     const auto& spec = job_.hooks().checkpoint();
     CheckpointSaver::Options options{.name = "step"};
     options.max_to_keep =
-        spec.max_to_keep() > 0 ? static_cast<int>(spec.max_to_keep()) : kDefaultMaxToKeep;
+        spec.has_max_to_keep() ? static_cast<int>(spec.max_to_keep()) : kDefaultMaxToKeep;
     options.keep_every_hours = spec.keep_every_hours();
     auto saver = CheckpointSaver::Open(folder_->checkpoints(), options);
     if (!saver.ok()) return WithFailure(saver.status(), RunFailure::kWrite);

@@ -332,6 +332,24 @@ TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {
   EXPECT_THAT(batch[2].flat<std::string>(), ElementsAre("foo", "bar", ""));
 }
 
+TEST_F(BatchSourceTest, AllFilesHaveTheColumnsOfTheHeader) {
+  Write("a.csv", "x,y\n1,2\n");
+  Write("b.csv", "y,x\n3,4\n");
+  Write("c.csv", "x,y,z\n5,6,7\n");
+  Write("empty.csv", "");
+  const auto error = [this](const std::string& files) {
+    return TryMake(absl::StrCat("files: [", files, "] format: 'csv' csv_header: true ",
+                                "fields { name: 'x' dtype: 'int64' }"))
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(error("'a.csv', 'b.csv'"), HasSubstr("a.csv' is 'x', that of '"));
+  EXPECT_THAT(error("'a.csv', 'b.csv'"), HasSubstr("b.csv' is 'y'"));
+  EXPECT_THAT(error("'a.csv', 'c.csv'"), HasSubstr("column 3 of"));
+  EXPECT_THAT(error("'a.csv', 'c.csv'"), HasSubstr("a.csv' is missing, that of '"));
+  EXPECT_EQ(error("'a.csv', 'empty.csv'"), "OK");
+}
+
 TEST_F(BatchSourceTest, NamesOfColumnsMayBeQuotedAndFollowAByteOrderMark) {
   Write("a.csv", "\xEF\xBB\xBFlabel,\"income, usd\",\"the \"\"x\"\"\",height\r\n1,100,5,7\r\n");
   auto source = Make(
@@ -418,6 +436,9 @@ TEST_F(BatchSourceTest, RefusesColumnsThatDoNotMakeAField) {
   EXPECT_THAT(error("variable_length: true"), HasSubstr("variable_length: all lines of CSV"));
   EXPECT_THAT(error("shape: 100000"), HasSubstr("shape: 100000 columns are too many"));
   EXPECT_THAT(error("columns: 'p0'", false), HasSubstr("columns: only with csv_header"));
+  Write("a.csv", "label,p0,p0\n0,1,2\n");
+  EXPECT_THAT(error("columns: 'p0'"), HasSubstr("has two columns 'p0'"));
+  EXPECT_EQ(error("columns: 'label'"), "OK");
 }
 
 TEST_F(BatchSourceTest, ReadsLinesOfText) {

@@ -110,6 +110,10 @@ absl::StatusOr<int> ColumnOf(absl::string_view name, const CsvHeader& header) {
   constexpr size_t kMostNames = 20;
   const std::vector<std::string>& columns = header.columns;
   const auto found = std::ranges::find(columns, name);
+  if (found != columns.end() && std::find(found + 1, columns.end(), name) != columns.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("columns: file '", header.file, "' has two columns '", name, "'"));
+  }
   if (found != columns.end()) return static_cast<int>(found - columns.begin());
   const size_t count = std::min(columns.size(), kMostNames);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -166,26 +170,53 @@ absl::Status TakeNamedColumns(const training::FieldSpec& spec, const CsvHeader& 
   return absl::OkStatus();
 }
 
-// Finds the columns of each field by the first line of the first file.
-absl::Status FindColumns(const training::PipelineSpec& spec, PipelinePlan* plan) {
-  ASSIGN_OR_RETURN(const Compression compression, CompressionFromName(plan->compression));
-  ASSIGN_OR_RETURN(auto bytes, ByteSource::Open(plan->files[0], compression));
+// Returns the header of a file; one without columns if the file is empty.
+absl::StatusOr<CsvHeader> ReadHeader(const std::string& file, const PipelinePlan& plan) {
+  ASSIGN_OR_RETURN(const Compression compression, CompressionFromName(plan.compression));
+  ASSIGN_OR_RETURN(auto bytes, ByteSource::Open(file, compression));
+  CsvHeader header = {.file = file, .columns = {}};
   std::string line;
   ASSIGN_OR_RETURN(const bool any, bytes->ReadLine(&line));
-  if (!any) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("csv_header: file '", plan->files[0], "' is empty"));
-  }
+  if (!any) return header;
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   CsvFields names;
   const absl::Status split =
-      CsvSplitter(plan->delimiter[0], /*quotes=*/true)
+      CsvSplitter(plan.delimiter[0], /*quotes=*/true)
           .Split(absl::StripPrefix(absl::StripSuffix(line, "\r"), kByteOrderMark), {}, &names);
-  if (!split.ok()) {
-    return Annotate(split, absl::StrCat("csv_header: file '", plan->files[0], "': "));
-  }
-  CsvHeader header = {.file = plan->files[0], .columns = {}};
+  if (!split.ok()) return Annotate(split, absl::StrCat("csv_header: file '", file, "': "));
   for (size_t i = 0; i < names.size(); ++i) header.columns.emplace_back(names[i]);
+  return header;
+}
+
+// Returns the header that all files have in common; an empty file needs none.
+absl::StatusOr<CsvHeader> CommonHeader(const PipelinePlan& plan) {
+  ASSIGN_OR_RETURN(const CsvHeader first, ReadHeader(plan.files[0], plan));
+  if (first.columns.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("csv_header: file '", first.file, "' is empty"));
+  }
+  for (size_t i = 1; i < plan.files.size(); ++i) {
+    ASSIGN_OR_RETURN(const CsvHeader other, ReadHeader(plan.files[i], plan));
+    if (other.columns.empty() || other.columns == first.columns) continue;
+    size_t column = 0;
+    while (column < std::min(first.columns.size(), other.columns.size()) &&
+           first.columns[column] == other.columns[column]) {
+      ++column;
+    }
+    const auto name = [column](const CsvHeader& header) {
+      return column < header.columns.size() ? absl::StrCat("'", header.columns[column], "'")
+                                            : std::string("missing");
+    };
+    return absl::InvalidArgumentError(absl::StrCat(
+        "csv_header: all files must have the same columns in their first line; column ", column + 1,
+        " of '", first.file, "' is ", name(first), ", that of '", other.file, "' is ",
+        name(other)));
+  }
+  return first;
+}
+
+// Finds the columns of each field by the first line of the files.
+absl::Status FindColumns(const training::PipelineSpec& spec, PipelinePlan* plan) {
+  ASSIGN_OR_RETURN(const CsvHeader header, CommonHeader(*plan));
   absl::flat_hash_set<int> taken;
   for (size_t i = 0; i < plan->fields.size(); ++i) {
     const absl::Status status =

@@ -307,10 +307,13 @@ absl::StatusOr<TrainingProgram> MakeForwardProgram(const GraphSpec& spec,
         spec.has_optimizer() || spec.has_loss() ? "" : " and graph.loss",
         ", or name its train op by graph.train_op"));
   }
+  RETURN_IF_ERROR(
+      RefuseKeys(spec, {"loss_tensor", "signatures"}, "the loss is that of graph.loss"));
   TrainingProgram program;
   TrainedGraph trained;
   ASSIGN_OR_RETURN(trained.graph, ImportGraph(meta_graph.graph_def()));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
+  ASSIGN_OR_RETURN(trained.saved, VariablesInCollection(meta_graph, "variables"));
   program.graph = trained.graph->Clone();
   ASSIGN_OR_RETURN(program.queue_runners, QueueRunnersOf(meta_graph, *trained.graph));
   ASSIGN_OR_RETURN(const DType products, ProductDType(options.precision));

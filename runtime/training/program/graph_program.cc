@@ -111,17 +111,30 @@ absl::Status InitQueueVariables(const Graph& graph, const RunSignature& run,
   return absl::OkStatus();
 }
 
+// Appends the variables that a saver of TensorFlow would keep although no run of the program
+// reaches them: those of the graph's saver, or of `trained.saved` that get a first value.
+absl::Status AddSaved(const TrainedGraph& trained,
+                      const std::map<std::string, RestoredVariable>& keys,
+                      const std::vector<std::string>& init, std::set<std::string>* names) {
+  ASSIGN_OR_RETURN(const std::set<std::string> initialized,
+                   VariablesOf(*trained.graph, {.targets = init}));
+  for (const Node* node : trained.graph->nodes()) {
+    if (!IsVariable(*node)) continue;
+    const bool is_saved = keys.empty()
+                              ? trained.saved.contains(node->name()) &&
+                                    (init.empty() ? FindInitializer(*trained.graph, *node).ok()
+                                                  : initialized.contains(node->name()))
+                              : keys.contains(ResourceNames(*node).front());
+    if (is_saved) names->insert(node->name());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
                           TrainingProgram* program) {
   const auto keys = SaverKeys(*trained.graph, trained.restore_node);
   ASSIGN_OR_RETURN(std::set<std::string> names, VariablesOf(*trained.graph, run));
-  if (trained.keeps_saved) {
-    for (const Node* node : trained.graph->nodes()) {
-      if (IsVariable(*node) && keys.contains(ResourceNames(*node).front())) {
-        names.insert(node->name());
-      }
-    }
-  }
+  RETURN_IF_ERROR(AddSaved(trained, keys, program->init, &names));
   const bool needs_init = program->init.empty();
   std::set<std::string> seen;  // two nodes may stand for one variable
   for (const std::string& name : names) {
@@ -216,6 +229,21 @@ absl::StatusOr<Endpoint> FindTensor(const GraphSpec& spec, const Graph& graph,
   if (endpoint.ok()) return endpoint;
   return absl::InvalidArgumentError(
       absl::StrCat(what, " is '", name, "': ", endpoint.status().message()));
+}
+
+absl::Status RefuseKeys(const GraphSpec& spec, absl::Span<const char* const> keys,
+                        absl::string_view why) {
+  const google::protobuf::Reflection& reflection = *spec.GetReflection();
+  for (const char* key : keys) {
+    const auto* const field = spec.GetDescriptor()->FindFieldByName(key);
+    const bool is_set = field->is_repeated() ? reflection.FieldSize(spec, field) > 0
+                                             : reflection.HasField(spec, field);
+    if (is_set) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph.", key, " has no effect: ", why, "; remove it"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string FieldOf(const GraphSpec& spec, const Node& placeholder) {

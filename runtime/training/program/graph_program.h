@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "runtime/training/program/training_program.h"
 
 namespace tensorflow {
@@ -45,6 +48,11 @@ absl::StatusOr<Node*> FindNode(const Graph& graph, const std::string& name,
 absl::StatusOr<std::vector<std::string>> FindInitOp(const training::GraphSpec& spec,
                                                     const Graph& graph);
 
+// Errors: INVALID_ARGUMENT for keys of the spec that are set, though nothing reads them with a
+// graph like this one; `why` completes "graph.KEY has no effect: ".
+absl::Status RefuseKeys(const training::GraphSpec& spec, absl::Span<const char* const> keys,
+                        absl::string_view why);
+
 // Returns the field of a batch that feeds a placeholder.
 std::string FieldOf(const training::GraphSpec& spec, const Node& placeholder);
 
@@ -53,7 +61,8 @@ struct TrainedGraph {
   std::unique_ptr<Graph> graph;
   std::set<std::string> trainable;  // names of nodes
   std::string restore_node;         // of the graph's saver; empty if it has none
-  bool keeps_saved = false;         // whether checkpoints have all variables that the saver has
+  // Names of nodes that checkpoints have in any case, where the graph has no saver that tells.
+  std::set<std::string> saved;
 };
 
 // Completes a program whose train, loss, eval_loss and learning_rate are set: the inputs that its

@@ -50,11 +50,9 @@ absl::StatusOr<std::vector<std::string>> FindInit(const training::GraphSpec& spe
 absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& spec,
                                                      const ProgramOptions& options,
                                                      const tensorflow::MetaGraphDef& meta_graph) {
-  if (spec.has_loss() || spec.has_schedule() || spec.has_clip() || spec.trainable_size() > 0) {
-    return absl::InvalidArgumentError(
-        "the graph has a train op, which graph.loss, graph.schedule, graph.clip and "
-        "graph.trainable cannot change: remove them, or add an optimizer by graph.optimizer");
-  }
+  RETURN_IF_ERROR(RefuseKeys(
+      spec, {"loss", "schedule", "clip", "trainable", "recompute", "signatures"},
+      "the graph has a train op of its own, in whose place graph.optimizer adds another"));
   RETURN_IF_ERROR(CheckOwnGradients(options, "this one has its own train op"));
   TrainingProgram program;
   TrainedGraph trained;
@@ -62,7 +60,7 @@ absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& 
   const Graph& graph = *trained.graph;
   ASSIGN_OR_RETURN(trained.trainable, VariablesInCollection(meta_graph, "trainable_variables"));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
-  trained.keeps_saved = true;
+  ASSIGN_OR_RETURN(trained.saved, VariablesInCollection(meta_graph, "variables"));
   program.graph = graph.Clone();
 
   ASSIGN_OR_RETURN(const std::vector<std::string> train_ops, FindTrainOps(spec, meta_graph));

@@ -14,6 +14,7 @@
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/training/program/fixed_values.h"
+#include "runtime/training/program/graph_program.h"
 #include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_iterators.h"
 #include "runtime/training/program/program_sources.h"
@@ -334,6 +335,10 @@ absl::StatusOr<std::unique_ptr<Graph>> SeededGraph(const Graph& graph,
 absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
                                                       const ProgramOptions& options) {
   RETURN_IF_ERROR(CheckOwnGradients(options, "a SavedModel has its own"));
+  RETURN_IF_ERROR(RefuseKeys(spec,
+                             {"loss", "optimizer", "schedule", "clip", "trainable", "recompute",
+                              "train_op", "init_op", "loss_tensor"},
+                             "a SavedModel is trained by its own signatures"));
   TrainingProgram program;
   program.saved_model = ResolvePath(options, spec.saved_model());
   LoadStages stages;

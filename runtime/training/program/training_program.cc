@@ -46,8 +46,9 @@ absl::StatusOr<TrainingProgram> MakeGraphProgram(const training::GraphSpec& spec
                                                 ? MakeForwardProgram(spec, options, meta_graph)
                                                 : MakeMetaGraphProgram(spec, options, meta_graph);
   if (!program.ok()) return program;
+  program->asset_paths = NamesInCollection(meta_graph, "asset_filepaths");
   // Checkpoints keep no tables.
-  std::vector<std::string> tables;
+  std::vector<std::string>& tables = program->table_initializers;
   for (const std::string& name : NamesInCollection(meta_graph, "table_initializer")) {
     tables.push_back(NodeOf(name));
   }

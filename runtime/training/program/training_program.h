@@ -122,8 +122,11 @@ struct TrainingProgram {
 
   // For the export: the folder of the SavedModel, whose variables alone change, ...
   std::string saved_model;
-  // ... or the graph that was trained, without what was added for the training.
+  // ... or the graph that was trained, without what was added for the training, ...
   std::shared_ptr<const Graph> graph;
+  // ... with targets that fill its tables, and string constants with paths of files that these
+  // read.
+  std::vector<std::string> table_initializers, asset_paths;
 };
 
 struct ProgramOptions {
