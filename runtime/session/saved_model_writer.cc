@@ -185,13 +185,13 @@ absl::StatusOr<MetaGraphDef> MakeMetaGraph(const tensorflow::GraphDef& graph,
     (*meta.mutable_collection_def())[kMainOpCollection].mutable_node_list()->add_value(
         contents.init_node);
   }
-  absl::flat_hash_set<std::string> files;
+  absl::flat_hash_map<std::string, std::string> files;  // by the names of their copies
   for (const ExportedAsset& asset : contents.assets) {
     RETURN_IF_ERROR(check(asset.tensor, absl::StrCat("asset '", asset.file, "'")));
     tensorflow::AssetFileDef* const def = meta.add_asset_file_def();
     def->set_filename(LastComponent(asset.file));
     def->mutable_tensor_info()->set_name(asset.tensor);
-    if (!files.insert(def->filename()).second) {
+    if (files.emplace(def->filename(), asset.file).first->second != asset.file) {
       return absl::InvalidArgumentError(
           absl::StrCat("two assets have the name '", def->filename(), "'"));
     }

@@ -46,7 +46,7 @@ struct MetaGraphContents {
 // TensorFlow loads it, restores and saves variables with it: tf.saved_model.load,
 // tf.compat.v1.saved_model.load and tf.compat.v1.train.import_meta_graph.
 // Errors: INVALID_ARGUMENT for a variable, or a tensor of a signature or an asset, that the graph
-// does not have, for two variables with one key, and for two assets of one name.
+// does not have, for two variables with one key, and for two files of one name among the assets.
 absl::StatusOr<tensorflow::MetaGraphDef> MakeMetaGraph(const tensorflow::GraphDef& graph,
                                                        const MetaGraphContents& contents);
 

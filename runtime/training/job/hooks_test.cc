@@ -117,6 +117,19 @@ TEST_F(HooksTest, EarlyStoppingCountsEvaluationsWithoutABetterValue) {
   EXPECT_FALSE(hook->AfterEvaluation({.step = 1}).ok());
 }
 
+TEST_F(HooksTest, EarlyStoppingGetsOverALossThatIsNoNumber) {
+  training::EarlyStoppingHook spec;
+  spec.set_patience(2);
+  RunEnd end;
+  const auto hook = MakeEarlyStoppingHook(spec, &end);
+  for (const double loss : {std::nan(""), 5.0, 4.0, 3.0, std::nan("")}) {
+    ASSERT_TRUE(hook->AfterEvaluation({.step = 1, .values = {{"loss", loss}}}).ok());
+    EXPECT_FALSE(end.is_asked());
+  }
+  ASSERT_TRUE(hook->AfterEvaluation({.step = 1, .values = {{"loss", std::nan("")}}}).ok());
+  EXPECT_TRUE(end.is_asked());
+}
+
 TEST_F(HooksTest, EarlyStoppingGoesOnWhereTheCheckpointWas) {
   training::EarlyStoppingHook spec;
   spec.set_patience(2);

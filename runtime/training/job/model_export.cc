@@ -212,7 +212,9 @@ class ModelExport {
     ASSIGN_OR_RETURN(Signature signature, MakeSignature());
     const std::string name = spec_.signature().empty() ? kDefaultSignature : spec_.signature();
     contents.signatures[name] = std::move(signature);
-    for (const std::string& tensor : program_.asset_paths) {
+    const std::set<std::string> asset_paths(program_.asset_paths.begin(),
+                                            program_.asset_paths.end());
+    for (const std::string& tensor : asset_paths) {
       const absl::StatusOr<Endpoint> path = graph.FindEndpoint(tensor);
       if (!path.ok() || !path->node->IsOp("Const")) continue;
       ASSIGN_OR_RETURN(const Tensor value, path->node->attr<Tensor>("value"));
