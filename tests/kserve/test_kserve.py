@@ -1,6 +1,7 @@
 """KServe's protocol, version 2, by Triton's clients and KServe's own, which live in environments of
 their own, and what no recorded case says."""
 
+import contextlib
 import gzip
 import json
 import pathlib
@@ -16,6 +17,7 @@ from clients.server import DATA, REPOSITORY, Model, Server
 
 MODELS = DATA / "kserve_v2" / "models"
 INFER = "/v2/models/half_plus_two/infer"
+CONTROL = "/v2/repository/models/half_plus_two/"
 BODY = b'{"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [2]}]}'
 
 
@@ -112,42 +114,43 @@ def test_models_are_controlled_only_where_that_is_allowed():
         assert server.http("POST", INFER, BODY)[0] == 200
 
 
-def test_a_load_that_fails_is_an_error_and_can_be_mended(tmp_path):
-    folder = tmp_path / "m"
+@contextlib.contextmanager
+def unloaded_model(folder):
+    """A server whose only model, a copy in `folder`, was unloaded."""
     shutil.copytree(MODELS / "half_plus_two", folder)
     flags = ("--enable_model_control", "--version_settle_seconds=0")
     with Server(*flags, models=[Model("half_plus_two", folder)]) as server:
-        control = "/v2/repository/models/half_plus_two/"
-        assert server.http("POST", control + "unload")[0] == 200
+        assert server.http("POST", CONTROL + "unload")[0] == 200
+        yield server
+
+
+def test_a_load_that_fails_is_an_error_and_can_be_mended(tmp_path):
+    with unloaded_model(tmp_path / "m") as server:
         assert server.http("GET", "/v2/health/ready")[0] == 400
-        graph = folder / "1" / "saved_model.pb"
+        graph = tmp_path / "m" / "1" / "saved_model.pb"
         good = graph.read_bytes()
         graph.write_bytes(b"no model")
-        status, _, body = server.http("POST", control + "load")
+        status, _, body = server.http("POST", CONTROL + "load")
         assert status == 400, body
         assert "half_plus_two" in json.loads(body)["error"]
         status, _, body = server.http("POST", "/v2/models/half_plus_two/versions/1/infer", BODY)
         assert status == 503, body
         (tmp_path / "good").write_bytes(good)
         (tmp_path / "good").rename(graph)
-        assert server.http("POST", control + "load")[0] == 200
+        assert server.http("POST", CONTROL + "load")[0] == 200
         assert server.http("POST", INFER, BODY)[0] == 200
 
 
 def test_a_load_without_a_version_ends_and_holds_up_nothing(tmp_path):
-    folder = tmp_path / "m"
-    shutil.copytree(MODELS / "half_plus_two", folder)
-    flags = ("--enable_model_control", "--version_settle_seconds=0")
-    with Server(*flags, models=[Model("half_plus_two", folder)]) as server:
-        control = "/v2/repository/models/half_plus_two/"
-        assert server.http("POST", control + "unload")[0] == 200
-        (folder / "1").rename(tmp_path / "1")
+    with unloaded_model(tmp_path / "m") as server:
+        version = tmp_path / "m" / "1"
+        version.rename(tmp_path / "1")
         for action, status in (("load", 400), ("unload", 200), ("load", 400)):
-            answered, _, body = server.http("POST", control + action)
+            answered, _, body = server.http("POST", CONTROL + action)
             assert answered == status, body
         assert "no version to load" in json.loads(body)["error"]
-        (tmp_path / "1").rename(folder / "1")
-        assert server.http("POST", control + "load")[0] == 200
+        (tmp_path / "1").rename(version)
+        assert server.http("POST", CONTROL + "load")[0] == 200
         assert server.http("POST", INFER, BODY)[0] == 200
 
 
