@@ -47,7 +47,8 @@ TEST_P(ExpandTest, MakesFunctionsOfOrdinaryOps) {
   EXPECT_TRUE(ImportGraph(graph, {.allow_unknown_ops = true}).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ExpandTest, ::testing::Values("mlp", "cnn", "lstm", "signal"));
+INSTANTIATE_TEST_SUITE_P(Models, ExpandTest,
+                         ::testing::Values("mlp", "cnn", "lstm", "signal", "numbers", "sizes"));
 
 TEST(ExpandCallModulesTest, KeepsWhatCannotBeReadAndSaysWhy) {
   tensorflow::GraphDef graph = RecordedGraph("mlp");

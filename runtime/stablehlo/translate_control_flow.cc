@@ -1,7 +1,4 @@
-// Calls, loops and branches, and the custom calls that compute nothing.
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
+// Calls, loops and branches.
 #include "runtime/stablehlo/translator.h"
 
 namespace tessera::stablehlo {
@@ -79,48 +76,13 @@ void Case(Translator& t, const Operation& op) {
                                {{"branches", std::move(branches)}, {"Tout", ResultTypes(t, op)}}));
 }
 
-void PassThrough(Translator& t, const Operation& op) {
-  if (op.results.size() != op.operands.size()) return t.Fail("it has another number of results");
-  for (size_t i = 0; i < op.results.size(); ++i) t.Set(op.results[i], t.Get(op.operands[i]));
-}
-
-// Fails the run with the message of the exporter, and the values that the message speaks of.
-void ShapeAssertion(Translator& t, const Operation& op) {
-  if (op.operands.empty()) return t.Fail("it has no condition");
-  std::vector<Expr> inputs = {t.Full(op.operands[0])};
-  const auto* message = op.FindAttr<std::string>("error_message");
-  inputs.push_back(t.build().Constant(
-      Tensor::Scalar<std::string>(message == nullptr ? "a shape is wrong" : *message)));
-  for (size_t i = 1; i < op.operands.size(); ++i) inputs.push_back(t.Full(op.operands[i]));
-  Node* const node = t.build().AddNode("Assert", inputs);
-  if (node != nullptr) t.effects().push_back(node);
-}
-
-void CustomCall(Translator& t, const Operation& op) {
-  const std::string target = t.StringAttr(op, "call_target_name");
-  constexpr absl::string_view kAnnotations[] = {"Sharding",
-                                                "SPMDFullToShardShape",
-                                                "SPMDShardToFullShape",
-                                                "annotate_device_placement",
-                                                "xla.sdy.FuncResultSharding",
-                                                "xla.sdy.GlobalToLocalShape",
-                                                "xla.sdy.LocalToGlobalShape"};
-  if (target == "shape_assertion") return ShapeAssertion(t, op);
-  if (std::find(std::begin(kAnnotations), std::end(kAnnotations), target) !=
-      std::end(kAnnotations)) {
-    return PassThrough(t, op);
-  }
-  t.Fail(absl::StrCat("custom call of '", target, "' is not supported"));
-}
-
 void Zero(Translator& t, const Operation& op) {
   t.Set(op.results[0], CastTo(t.build().Int(0), t.type(op.results[0]).dtype));
 }
 
 constexpr NamedHandler kHandlers[] = {
-    {"call", CallFunction},      {"case", Case},       {"composite", Composite},
-    {"custom_call", CustomCall}, {"if", If},           {"optimization_barrier", PassThrough},
-    {"partition_id", Zero},      {"replica_id", Zero}, {"while", While},
+    {"call", CallFunction}, {"case", Case},       {"composite", Composite}, {"if", If},
+    {"partition_id", Zero}, {"replica_id", Zero}, {"while", While},
 };
 
 }  // namespace

@@ -1,56 +1,15 @@
 // Element-wise ops. Operands that are broadcasts stay as they are wherever the op broadcasts
-// itself.
+// itself. Those of integers alone are in translate_integers.cc.
 #include <algorithm>
-#include <initializer_list>
 
-#include "runtime/stablehlo/translator.h"
+#include "runtime/stablehlo/elementwise.h"
 
 namespace tessera::stablehlo {
 namespace {
 
 // Numbers of the VHLO dialect.
 enum ComparisonDirection { kEqual, kNotEqual, kGreaterEqual, kGreater, kLessEqual, kLess };
-
-// The dimensions of a NumPy broadcast, whose operands do broadcast.
-Dims Broadcast(const Dims& a, const Dims& b) {
-  Dims result = a.size() > b.size() ? a : b;
-  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
-    const int64_t x = a[a.size() - i], y = b[b.size() - i];
-    int64_t& out = result[result.size() - i];
-    if (x == 1 || y == 1) {
-      out = x == 1 ? y : x;
-    } else {
-      out = x == kDynamic ? y : x;
-    }
-  }
-  return result;
-}
-
-using Formula = std::function<Expr(const std::vector<Expr>&)>;
-
-// Applies an op that broadcasts. The result is a broadcast if all operands are.
-void Apply(Translator& t, const Operation& op, size_t arity, const Formula& formula) {
-  if (op.operands.size() != arity || op.results.size() != 1) {
-    return t.Fail("it has another number of operands");
-  }
-  std::vector<Expr> exprs;
-  Dims dims;
-  Expr shape;
-  bool is_full = false;
-  for (ValueId id : op.operands) {
-    const Value value = t.Get(id);
-    exprs.push_back(value.expr);
-    dims = Broadcast(dims, value.dims);
-    // A scalar operand, such as a bound of clamp, is no measure of the result.
-    if (!value.is_broadcast() && value.dims.size() == t.type(op.results[0]).dimensions.size()) {
-      is_full = true;
-    }
-    if (value.is_broadcast()) shape = value.shape;
-  }
-  const Expr result = formula(exprs);
-  if (is_full || shape.empty()) return t.Set(op.results[0], result);
-  t.SetBroadcast(op.results[0], result, dims, shape);
-}
+enum ComparisonType { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
 
 bool IsFloat(const Expr& x) { return IsFloating(x.dtype()); }
 
@@ -119,12 +78,6 @@ void Minimum(Translator& t, const Operation& op) {
   });
 }
 
-void Divide(Translator& t, const Operation& op) {
-  Apply(t, op, 2, [](const std::vector<Expr>& x) {
-    return Call(IsInteger(x[0].dtype()) ? "TruncateDiv" : "RealDiv", {x[0], x[1]});
-  });
-}
-
 void Clamp(Translator& t, const Operation& op) {
   Apply(t, op, 3, [](const std::vector<Expr>& x) {
     return Call("Minimum", {Call("Maximum", {x[1], x[0]}), x[2]});
@@ -137,19 +90,25 @@ void Select(Translator& t, const Operation& op) {
 
 void Compare(Translator& t, const Operation& op) {
   const int64_t direction = t.IntAttr(op, "comparison_direction");
+  const bool is_total = t.IntAttr(op, "compare_type") == kTotalOrder;
   Apply(t, op, 2, [&](const std::vector<Expr>& x) {
+    Expr a = x[0], b = x[1];
+    if (is_total && IsFloat(a)) {
+      a = KeyOfTotalOrder(a);
+      b = KeyOfTotalOrder(b);
+    }
     switch (direction) {
       case kEqual:
-        return Call("Equal", {x[0], x[1]});
+        return Call("Equal", {a, b});
       case kNotEqual:
-        return Call("NotEqual", {x[0], x[1]});
+        return Call("NotEqual", {a, b});
       default:
         break;
     }
-    // Booleans are ordered as 0 and 1.
-    const bool is_bool = x[0].dtype() == DType::kBool;
-    const Expr a = is_bool ? CastTo(x[0], DType::kInt32) : x[0];
-    const Expr b = is_bool ? CastTo(x[1], DType::kInt32) : x[1];
+    if (a.dtype() == DType::kBool) {  // ordered as 0 and 1
+      a = CastTo(a, DType::kInt32);
+      b = CastTo(b, DType::kInt32);
+    }
     switch (direction) {
       case kGreaterEqual:
         return Call("GreaterEqual", {a, b});
@@ -163,81 +122,6 @@ void Compare(Translator& t, const Operation& op) {
         t.Fail("the direction of the comparison is unknown");
         return Expr();
     }
-  });
-}
-
-void Convert(Translator& t, const Operation& op) {
-  Apply(t, op, 1,
-        [&](const std::vector<Expr>& x) { return CastTo(x[0], t.type(op.results[0]).dtype); });
-}
-
-DType UnsignedOf(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-      return DType::kUint8;
-    case DType::kInt16:
-      return DType::kUint16;
-    case DType::kInt32:
-      return DType::kUint32;
-    case DType::kInt64:
-      return DType::kUint64;
-    default:
-      return dtype;
-  }
-}
-
-DType SignedOf(DType dtype) {
-  switch (dtype) {
-    case DType::kUint8:
-      return DType::kInt8;
-    case DType::kUint16:
-      return DType::kInt16;
-    case DType::kUint32:
-      return DType::kInt32;
-    case DType::kUint64:
-      return DType::kInt64;
-    default:
-      return dtype;
-  }
-}
-
-Expr Bitcast(const Expr& x, DType dtype) {
-  return x.dtype() == dtype ? x : Call("Bitcast", {x}, {{"type", dtype}});
-}
-
-// Shifts `x` after a bitcast. Bits that are shifted by the width of the type or more are gone,
-// which the shifts of integers here leave open.
-Expr Shift(Translator& t, absl::string_view shift, const Expr& x, const Expr& bits, DType as) {
-  const int64_t width = static_cast<int64_t>(DTypeSize(x.dtype())) * 8;
-  const Expr unsigned_bits = Bitcast(bits, UnsignedOf(bits.dtype()));
-  const Expr limit = CastTo(t.build().Scalar(DType::kInt64, width), unsigned_bits.dtype());
-  const Expr fits = Call("Less", {unsigned_bits, limit});
-  const Expr operand = Bitcast(x, as);
-  const Expr amount = Bitcast(bits, as);
-  const Expr zero = CastTo(t.build().Scalar(DType::kInt64, 0), as);
-  const Expr shifted = Call(shift, {operand, Where(fits, amount, zero)});
-  Expr beyond = zero;
-  if (!IsUnsigned(as) && shift == "RightShift") {  // copies of the sign
-    beyond = Call(shift, {operand, CastTo(t.build().Scalar(DType::kInt64, width - 1), as)});
-  }
-  return Bitcast(Where(fits, shifted, beyond), x.dtype());
-}
-
-void ShiftLeft(Translator& t, const Operation& op) {
-  Apply(t, op, 2, [&](const std::vector<Expr>& x) {
-    return Shift(t, "LeftShift", x[0], x[1], UnsignedOf(x[0].dtype()));
-  });
-}
-
-void ShiftRightLogical(Translator& t, const Operation& op) {
-  Apply(t, op, 2, [&](const std::vector<Expr>& x) {
-    return Shift(t, "RightShift", x[0], x[1], UnsignedOf(x[0].dtype()));
-  });
-}
-
-void ShiftRightArithmetic(Translator& t, const Operation& op) {
-  Apply(t, op, 2, [&](const std::vector<Expr>& x) {
-    return Shift(t, "RightShift", x[0], x[1], SignedOf(x[0].dtype()));
   });
 }
 
@@ -255,12 +139,6 @@ void CubeRoot(Translator& t, const Operation& op) {
   Apply(t, op, 1, [](const std::vector<Expr>& x) {
     const Expr third = x[0].builder()->Scalar(x[0].dtype(), 1.0 / 3.0);
     return Call("Sign", {x[0]}) * Call("Pow", {Call("Abs", {x[0]}), third});
-  });
-}
-
-void PopulationCount(Translator& t, const Operation& op) {
-  Apply(t, op, 1, [](const std::vector<Expr>& x) {
-    return CastTo(Call("PopulationCount", {x[0]}), x[0].dtype());
   });
 }
 
@@ -289,6 +167,14 @@ void Abs(Translator& t, const Operation& op) {
   });
 }
 
+void ReducePrecision(Translator& t, const Operation& op) {
+  Apply(t, op, 1, [&](const std::vector<Expr>& x) {
+    return Call("XlaReducePrecision", {x[0]},
+                {{"exponent_bits", t.IntAttr(op, "exponent_bits")},
+                 {"mantissa_bits", t.IntAttr(op, "mantissa_bits")}});
+  });
+}
+
 constexpr NamedHandler kHandlers[] = {
     {"abs", Abs},
     {"add", Add},
@@ -299,9 +185,7 @@ constexpr NamedHandler kHandlers[] = {
     {"clamp", Clamp},
     {"compare", Compare},
     {"complex", MakeComplex},
-    {"convert", Convert},
     {"cosine", TESSERA_UNARY("Cos")},
-    {"divide", Divide},
     {"exponential", TESSERA_UNARY("Exp")},
     {"exponential_minus_one", TESSERA_UNARY("Expm1")},
     {"floor", TESSERA_UNARY("Floor")},
@@ -313,20 +197,15 @@ constexpr NamedHandler kHandlers[] = {
     {"maximum", Maximum},
     {"minimum", Minimum},
     {"multiply", Multiply},
-    {"negate", TESSERA_UNARY("Neg")},
     {"not", Not},
     {"or", LogicalBinary<kLogicalOr, kBitwiseOr>},
-    {"popcnt", PopulationCount},
     {"power", TESSERA_BINARY("Pow")},
     {"real", PartOfComplex<kReal>},
-    {"remainder", TESSERA_BINARY("TruncateMod")},
+    {"reduce_precision", ReducePrecision},
     {"round_nearest_afz", RoundAwayFromZero},
     {"round_nearest_even", TESSERA_UNARY("Rint")},
     {"rsqrt", TESSERA_UNARY("Rsqrt")},
     {"select", Select},
-    {"shift_left", ShiftLeft},
-    {"shift_right_arithmetic", ShiftRightArithmetic},
-    {"shift_right_logical", ShiftRightLogical},
     {"sign", TESSERA_UNARY("Sign")},
     {"sine", TESSERA_UNARY("Sin")},
     {"sqrt", TESSERA_UNARY("Sqrt")},

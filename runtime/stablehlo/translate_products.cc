@@ -1,8 +1,8 @@
-// Products: dot_general and convolution.
+// Products of matrices: dot_general.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/stablehlo/translator.h"
 
 namespace tessera::stablehlo {
@@ -108,7 +108,14 @@ Expr ResultShape(Translator& t, const Expr& lhs_shape, const Expr& rhs_shape, co
   return parts.size() == 1 ? parts[0] : Concat(parts, 0);
 }
 
-// XLA computes products of small integers in the type of the result.
+// The dtype to compute a product in. There are no products here of integers of less than 32 bits,
+// of those without a sign, and of bool; in int32 and int64 they have the same bits.
+DType ProductDType(DType result) {
+  if (result == DType::kBool) return DType::kInt32;
+  if (!IsInteger(result)) return result;
+  return DTypeSize(result) == 8 ? DType::kInt64 : DType::kInt32;
+}
+
 Expr Multiply(const Expr& a, const Expr& b, bool adjoint_a, bool adjoint_b, bool has_batch) {
   if (!has_batch) {
     return Call("MatMul", {a, b}, {{"transpose_a", adjoint_a}, {"transpose_b", adjoint_b}});
@@ -131,134 +138,29 @@ void DotGeneral(Translator& t, const Operation& op) {
       lhs.batch.size() != rhs.batch.size()) {
     return t.Fail("its dimensions are wrong");
   }
-  lhs.expr = CastTo(t.Full(op.operands[0]), type.dtype);
-  rhs.expr = CastTo(t.Full(op.operands[1]), type.dtype);
+  const DType dtype = ProductDType(type.dtype);
+  lhs.expr = CastTo(t.Full(op.operands[0]), dtype);
+  rhs.expr = CastTo(t.Full(op.operands[1]), dtype);
   lhs.FindFree();
   rhs.FindFree();
   const Expr lhs_full = lhs.expr, rhs_full = rhs.expr;
-  // The adjoint of a complex matrix is more than a transposition, so rows are not swapped there.
-  const bool adjoint_a = lhs.ToMatrices(t, lhs.free, lhs.contracting);
-  const bool adjoint_b = rhs.ToMatrices(t, rhs.contracting, rhs.free);
-  if (IsComplex(type.dtype) && (adjoint_a || adjoint_b)) {
-    const int64_t rank = static_cast<int64_t>(lhs.batch.size()) + 2;
-    Dims last = Ascending(0, rank);
-    std::swap(last[rank - 1], last[rank - 2]);
-    if (adjoint_a) lhs.expr = t.Transposed(lhs.expr, last);
-    if (adjoint_b) rhs.expr = t.Transposed(rhs.expr, last);
-    return t.Fail("products of complex numbers with transposed operands are not supported");
+  bool adjoint_a = lhs.ToMatrices(t, lhs.free, lhs.contracting);
+  bool adjoint_b = rhs.ToMatrices(t, rhs.contracting, rhs.free);
+  if (IsComplex(type.dtype)) {  // whose adjoint is more than a transposition
+    Dims swapped = Ascending(0, static_cast<int64_t>(lhs.batch.size()) + 2);
+    std::swap(swapped.back(), swapped[swapped.size() - 2]);
+    if (std::exchange(adjoint_a, false)) lhs.expr = t.Transposed(lhs.expr, swapped);
+    if (std::exchange(adjoint_b, false)) rhs.expr = t.Transposed(rhs.expr, swapped);
   }
-  const Expr product = Multiply(lhs.expr, rhs.expr, adjoint_a, adjoint_b, !lhs.batch.empty());
+  const Expr product =
+      CastTo(Multiply(lhs.expr, rhs.expr, adjoint_a, adjoint_b, !lhs.batch.empty()), type.dtype);
   if (lhs.free.size() == 1 && rhs.free.size() == 1) return t.Set(op.results[0], product);
   t.Set(op.results[0], t.ReshapeTo(product, type.dimensions, [&] {
     return ResultShape(t, ShapeOf(lhs_full), ShapeOf(rhs_full), lhs, rhs);
   }));
 }
 
-Dims Inverse(const Dims& permutation) {
-  Dims inverse(permutation.size());
-  for (size_t i = 0; i < permutation.size(); ++i) inverse[permutation[i]] = static_cast<int64_t>(i);
-  return inverse;
-}
-
-bool IsPermutation(const Dims& dims) {
-  Dims sorted = dims;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted == Ascending(0, dims.size());
-}
-
-// A convolution over one or two spatial dimensions, by way of Conv2D or DepthwiseConv2dNative.
-void Convolution(Translator& t, const Operation& op) {
-  if (op.operands.size() != 2) return t.Fail("it has another number of operands");
-  const Type& type = t.type(op.results[0]);
-  const Dims input_order = Joined({{t.IntAttr(op, "input_batch_dimension")},
-                                   t.IntsAttr(op, "input_spatial_dimensions"),
-                                   {t.IntAttr(op, "input_feature_dimension")}});
-  const Dims kernel_order = Joined({t.IntsAttr(op, "kernel_spatial_dimensions"),
-                                    {t.IntAttr(op, "kernel_input_feature_dimension")},
-                                    {t.IntAttr(op, "kernel_output_feature_dimension")}});
-  const Dims output_order = Joined({{t.IntAttr(op, "output_batch_dimension")},
-                                    t.IntsAttr(op, "output_spatial_dimensions"),
-                                    {t.IntAttr(op, "output_feature_dimension")}});
-  Dims strides = t.IntsAttr(op, "window_strides"), padding = t.IntsAttr(op, "padding");
-  const Dims input_dilation = t.IntsAttr(op, "lhs_dilation");
-  Dims dilation = t.IntsAttr(op, "rhs_dilation");
-  const std::vector<bool> reversal = t.BoolsAttr(op, "window_reversal");
-  const int64_t groups = t.IntAttr(op, "feature_group_count");
-  if (t.IntAttr(op, "batch_group_count") != 1) {
-    return t.Fail("batch groups are not supported");
-  }
-  if (!t.status().ok()) return;
-  const size_t spatial = strides.size();
-  const Dims& input_dims = t.type(op.operands[0]).dimensions;
-  const Dims& kernel_dims = t.type(op.operands[1]).dimensions;
-  if (spatial < 1 || spatial > 2) {
-    return t.Fail(absl::StrCat(spatial, " spatial dimensions are not supported"));
-  }
-  for (const Dims* order : {&input_order, &kernel_order, &output_order}) {
-    if (order->size() != spatial + 2 || !IsPermutation(*order)) {
-      return t.Fail("its dimensions are wrong");
-    }
-  }
-  if (input_dims.size() != spatial + 2 || kernel_dims.size() != spatial + 2 ||
-      type.rank() != static_cast<int>(spatial + 2) || padding.size() != 2 * spatial ||
-      input_dilation.size() != spatial || dilation.size() != spatial ||
-      reversal.size() != spatial) {
-    return t.Fail("its attributes are of another rank than its operands");
-  }
-  Expr input = t.Transposed(CastTo(t.Full(op.operands[0]), type.dtype), input_order);
-  Expr kernel = t.Transposed(CastTo(t.Full(op.operands[1]), type.dtype), kernel_order);
-  Dims nhwc = Select(input_dims, input_order), hwio = Select(kernel_dims, kernel_order);
-  Dims reversed;
-  for (size_t i = 0; i < spatial; ++i) {
-    if (reversal[i]) reversed.push_back(static_cast<int64_t>(i));
-  }
-  if (!reversed.empty()) kernel = Call("ReverseV2", {kernel, t.Ints(reversed)});
-  // Conv2D knows neither dilated inputs nor negative padding.
-  if (std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p < 0; }) ||
-      std::any_of(input_dilation.begin(), input_dilation.end(), [](int64_t d) { return d != 1; })) {
-    Dims low(spatial + 2), high(spatial + 2), interior(spatial + 2);
-    for (size_t i = 0; i < spatial; ++i) {
-      low[i + 1] = padding[2 * i];
-      high[i + 1] = padding[2 * i + 1];
-      interior[i + 1] = input_dilation[i] - 1;
-      nhwc[i + 1] = kDynamic;
-    }
-    const Expr zero = CastTo(t.build().Int(0), type.dtype);
-    input = Call("XlaPad", {input, zero, t.Ints(low), t.Ints(high), t.Ints(interior)});
-    std::fill(padding.begin(), padding.end(), 0);
-  }
-  if (spatial == 1) {
-    input = ExpandDims(input, 1);
-    kernel = ExpandDims(kernel, 0);
-    hwio.insert(hwio.begin(), 1);
-    strides.insert(strides.begin(), 1);
-    dilation.insert(dilation.begin(), 1);
-    padding.insert(padding.begin(), {0, 0});
-  }
-  const Dims paddings = Joined({{0, 0}, padding, {0, 0}});
-  AttrMap attrs = {{"strides", Joined({{1}, strides, {1}})},
-                   {"dilations", Joined({{1}, dilation, {1}})},
-                   {"padding", "VALID"}};
-  if (std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; })) {
-    attrs["padding"] = "EXPLICIT";
-    attrs["explicit_paddings"] = paddings;
-  }
-  // DepthwiseConv2dNative has one stride for both directions and no dilation. Conv2D, which takes
-  // its groups from the number of the kernel's input channels, has both.
-  const bool is_depthwise = groups > 1 && hwio[2] == 1 && hwio[3] % groups == 0 &&
-                            strides[0] == strides[1] && dilation == Dims{1, 1};
-  if (is_depthwise) {
-    kernel = Reshape(kernel, t.Ints({hwio[0], hwio[1], groups, hwio[3] / groups}));
-  }
-  Expr result = Call(is_depthwise ? "DepthwiseConv2dNative" : "Conv2D", {input, kernel}, attrs);
-  if (spatial == 1) {
-    result = Call("Squeeze", {result}, {{"squeeze_dims", std::vector<int64_t>{1}}});
-  }
-  t.Set(op.results[0], t.Transposed(result, Inverse(output_order)));
-}
-
 constexpr NamedHandler kHandlers[] = {
-    {"convolution", Convolution},
     {"dot_general", DotGeneral},
 };
 

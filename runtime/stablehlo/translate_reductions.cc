@@ -180,6 +180,17 @@ constexpr NamedHandler kHandlers[] = {
 
 }  // namespace
 
+void DynamicReduceWindow(Translator& t, const Operation& op) {
+  // An array, its first value, and the five that ReduceWindow has in attributes.
+  if (op.operands.size() != 7 || op.results.size() != 1) {
+    return t.Fail("only one operand is supported");
+  }
+  std::vector<Expr> inputs;
+  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
+  const FunctionRef computation = {.name = t.AddCalledFunction(op), .attrs = {}};
+  t.Set(op.results[0], Call("XlaReduceWindow", inputs, {{"computation", computation}}));
+}
+
 absl::string_view KnownReducer(const Region& region) {
   if (region.operations.size() != 2 || region.arguments.size() != 2) return "";
   const Operation& op = region.operations[0];

@@ -20,8 +20,9 @@ const absl::flat_hash_map<absl::string_view, Handler>& Handlers() {
   static const auto* const handlers = [] {
     auto* all = new absl::flat_hash_map<absl::string_view, Handler>;
     for (absl::Span<const NamedHandler> family :
-         {ElementwiseHandlers(), ShapeHandlers(), IndexingHandlers(), ProductHandlers(),
-          ReductionHandlers(), FourierHandlers(), ControlFlowHandlers()}) {
+         {ElementwiseHandlers(), IntegerHandlers(), ShapeHandlers(), IndexingHandlers(),
+          ProductHandlers(), ConvolutionHandlers(), ReductionHandlers(), FourierHandlers(),
+          ControlFlowHandlers(), CustomCallHandlers()}) {
       for (const NamedHandler& entry : family) all->emplace(entry.op, entry.handler);
     }
     return all;
@@ -317,6 +318,18 @@ std::string Translator::AddFunction(const Region& region, const std::vector<Valu
     build_.Fail(ExportFunction(function, output_->library->add_function()));
   }
   return function.name;
+}
+
+std::string Translator::AddCalledFunction(const Operation& custom_call) {
+  const auto* names = custom_call.FindAttr<Attribute::Array>("called_computations");
+  const std::string* const name =
+      names == nullptr || names->size() != 1 ? nullptr : names->front()->get<std::string>();
+  const Function* const function = name == nullptr ? nullptr : module_.FindFunction(*name);
+  if (function == nullptr) {
+    Fail("it calls no function of the module");
+    return "";
+  }
+  return AddFunction(function->body, {});
 }
 
 }  // namespace tessera::stablehlo

@@ -98,6 +98,8 @@ class Translator {
   // the name of the function.
   std::string AddFunction(const Region& region, const std::vector<ValueId>& captured,
                           bool is_loop_body = false);
+  // Adds a function with the body of the one that a custom call names. Returns its name.
+  std::string AddCalledFunction(const Operation& custom_call);
   // The values that the regions use and do not define, but constants: functions have their own.
   std::vector<ValueId> CapturedBy(absl::Span<const Region* const> regions);
   // The arguments that stand for captured values at the call of a function.
@@ -126,12 +128,18 @@ struct NamedHandler {
   Handler handler;
 };
 absl::Span<const NamedHandler> ElementwiseHandlers();
+absl::Span<const NamedHandler> IntegerHandlers();
 absl::Span<const NamedHandler> ShapeHandlers();
 absl::Span<const NamedHandler> IndexingHandlers();
 absl::Span<const NamedHandler> ProductHandlers();
+absl::Span<const NamedHandler> ConvolutionHandlers();
 absl::Span<const NamedHandler> ReductionHandlers();
 absl::Span<const NamedHandler> FourierHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
+absl::Span<const NamedHandler> CustomCallHandlers();
+
+// A reduction over windows whose sizes are operands. It is a custom call.
+void DynamicReduceWindow(Translator& t, const Operation& op);
 
 // Names the reduction that a region computes with its two arguments: "add", "maximum", ...; empty
 // if it is no single commutative op.

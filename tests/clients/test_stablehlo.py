@@ -13,8 +13,15 @@ import pytest
 from clients.server import DATA, Model, Server, binary
 
 FOLDER = DATA / "stablehlo"
-MODELS = ("mlp", "cnn", "lstm", "signal")
-AN_OP_OF = {"mlp": "MatMul", "cnn": "Conv2D", "lstm": "MatMul", "signal": "IRFFT"}
+MODELS = ("mlp", "cnn", "lstm", "signal", "numbers", "sizes")
+AN_OP_OF = {
+    "mlp": "MatMul",
+    "cnn": "Conv2D",
+    "lstm": "MatMul",
+    "signal": "IRFFT",
+    "numbers": "XlaVariadicSort",
+    "sizes": "XlaReduceWindow",
+}
 
 
 @pytest.fixture(scope="module", name="server")

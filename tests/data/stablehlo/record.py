@@ -15,6 +15,7 @@ import sys
 
 os.environ["KERAS_BACKEND"] = "jax"
 os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # no paths of this machine in the models
+os.environ["JAX_HLO_SOURCE_FILE_CANONICALIZATION_REGEX"] = ".*/"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
 import jax
@@ -92,6 +93,51 @@ def signal(x):
     return jnp.concatenate([jnp.reshape(part, (x.shape[0], -1)) for part in parts], axis=1)
 
 
+def numbers(x):
+    """Numbers as XLA treats them: the order of NaN, quotients by zero, integers without room."""
+    rows = jnp.where(x > 0.8, jnp.nan, x)
+    whole = (x * 300).astype(jnp.int8)
+    positive = jax.lax.bitcast_convert_type((x * 1e6).astype(jnp.int32), jnp.uint32)
+    images = jnp.reshape(x, (-1, 2, 4, 2))
+    kernel = jnp.cos(jnp.arange(24.0)).reshape(2, 3, 1, 4)
+    parts = [
+        jnp.sort(rows, 1),
+        jnp.argsort(rows, 1),
+        *jax.lax.top_k(rows, 3),
+        jax.lax.approx_min_k(x, 2)[1],
+        jax.lax.erf(x),
+        whole,
+        whole // jnp.int8(7) + whole % jnp.int8(7),
+        jax.lax.div(whole, jnp.flip(whole // 100, 1)),
+        jax.lax.rem(whole, jnp.flip(whole // 100, 1)),
+        -positive % 1000,
+        jax.lax.clz(whole),
+        jax.lax.dot(whole, jnp.arange(16, dtype=jnp.int8)),
+        jax.lax.reduce_precision(x, 5, 3),
+        (x * 1e20).astype(jnp.uint16),
+        jax.lax.conv_general_dilated(
+            jnp.repeat(images, 2, 3)[..., :2],
+            kernel,
+            (1, 1),
+            "SAME",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=2,
+        ),
+    ]
+    return jnp.concatenate(
+        [jnp.reshape(part, (x.shape[0], -1)).astype(jnp.float32) for part in parts], axis=1
+    )
+
+
+def sizes(x):
+    """Images of any size, which convolutions and pools pad as their sizes need it."""
+    kernel = jnp.sin(jnp.arange(36.0)).reshape(3, 3, 2, 2)
+    numbers = ("NHWC", "HWIO", "NHWC")
+    y = jax.lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=numbers)
+    y = jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+    return jax.lax.conv_transpose(y, kernel, (2, 2), "SAME")
+
+
 def strip(path):
     """Takes out what only debuggers read."""
     model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
@@ -99,20 +145,22 @@ def strip(path):
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
-def save_program(name, program, x):
+def save_program(program, x, shape=None, dimensions="b, ..."):
     """Saves a function of one array, for batches of any size, as the node alone."""
+    name = program.__name__
+    shape = shape or (None, *x.shape[1:])
     path = FOLDER / name / "1"
     shutil.rmtree(path, ignore_errors=True)
     convert = jax2tf.convert(
-        program, polymorphic_shapes=["b, ..."], with_gradient=False, native_serialization=True
+        program, polymorphic_shapes=[dimensions], with_gradient=False, native_serialization=True
     )
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        placeholder = tf.compat.v1.placeholder(tf.float32, (None, *x.shape[1:]), name="x")
+        placeholder = tf.compat.v1.placeholder(tf.float32, shape, name="x")
         outputs = {"y": convert(placeholder)}
         tf.compat.v1.saved_model.simple_save(session, str(path), {"x": placeholder}, outputs)
     shutil.rmtree(path / "variables", ignore_errors=True)
     strip(path / "saved_model.pb")
-    write_answers(name, x, np.asarray(program(x)))
+    write_answers(name, x, np.asarray(program(jnp.asarray(x))))
 
 
 def write_answers(name, x, y):
@@ -121,7 +169,10 @@ def write_answers(name, x, y):
 
 
 def main():
-    save_program("signal", signal, np.cos(np.arange(32, dtype=np.float32) ** 2).reshape(2, 16))
+    wave = np.cos(np.arange(120, dtype=np.float32) ** 2)
+    save_program(signal, wave[:32].reshape(2, 16))
+    save_program(numbers, wave[:48].reshape(3, 16))
+    save_program(sizes, wave.reshape(2, 5, 6, 2), (None, None, None, 2), "b, h, w, ...")
     for make in (mlp, cnn, lstm):
         keras.utils.set_random_seed(7)
         random = np.random.default_rng(7)

@@ -1,0 +1,30 @@
+// What the translations of element-wise ops share.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/stablehlo/translator.h"
+
+namespace tessera::stablehlo {
+
+using Formula = std::function<Expr(const std::vector<Expr>&)>;
+
+// Applies an op that broadcasts to the operands as they are. The result is a broadcast if all
+// operands are.
+void Apply(Translator& t, const Operation& op, size_t arity, const Formula& formula);
+
+// A scalar of any dtype of integers; a number that it cannot hold is wrapped.
+Expr Integer(GraphBuilder& build, DType dtype, int64_t value);
+// The bits of `x` as numbers of another dtype of the same size.
+Expr Bitcast(const Expr& x, DType dtype);
+// The signed integers with the size of `dtype`, and the unsigned ones of the size of integers.
+DType SignedOf(DType dtype);
+DType UnsignedOf(DType dtype);
+// The bits of a dtype of integers or floats.
+int64_t BitsOf(DType dtype);
+
+// Integers whose order is the total order of the floats `x`: -NaN, -inf, ..., -0, 0, ..., inf, NaN.
+Expr KeyOfTotalOrder(const Expr& x);
+
+}  // namespace tessera::stablehlo
