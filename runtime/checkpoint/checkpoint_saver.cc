@@ -106,7 +106,12 @@ absl::Status CheckpointSaver::Recover() {
     std::stable_partition(kept_.begin(), kept_.end(),
                           [&](const Kept& kept) { return kept.name != state->latest; });
     if (state->last_preserved != 0) last_preserved_ = state->last_preserved;
-    written = ModificationTime(JoinPath(folder_, "checkpoint"));
+    if (kept_.empty()) {
+      LOG(WARNING) << JoinPath(folder_, "checkpoint") << " names '" << state->latest
+                   << "', of which there is no index; checkpoints are found by their names";
+    } else {
+      written = ModificationTime(JoinPath(folder_, "checkpoint"));
+    }
   } else if (!absl::IsNotFound(state.status())) {
     LOG(WARNING) << state.status() << "; the checkpoints are found by their names";
   }

@@ -135,9 +135,12 @@ TEST_F(CheckpointSaverTest, CheckpointsThatTheStateDoesNotNameAreFound) {
     CheckpointSaver saver = Open();
     for (int64_t step : {1, 2, 10}) Save(saver, step);
   }
-  for (const char* contents : {"", "model_check"}) {
+  for (const char* contents : {"", "model_check", "model_checkpoint_path: \"ckpt-99\""}) {
     ASSERT_TRUE(WriteFileAtomically(Path("checkpoint"), contents).ok());
-    EXPECT_EQ(Open().Latest()->step, 10);
+    // As new as a clock can make it.
+    const struct timespec later[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = ::time(nullptr) + 10}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, Path("checkpoint").c_str(), later, 0), 0);
+    EXPECT_EQ(Open().Latest()->step, 10) << contents;
   }
   ASSERT_TRUE(RemoveFile(Path("checkpoint")).ok());
   CheckpointSaver saver = Open({.max_to_keep = 3});

@@ -13,6 +13,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/attr_value_proto.h"
+#include "runtime/session/preferred_functions.h"
 #include "runtime/stablehlo/expand_call_modules.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -95,10 +96,12 @@ int GraphCensus::NumOpsWithoutGpuKernel() const {
 }
 
 GraphCensus TakeCensus(const tensorflow::GraphDef& given, bool has_gpus) {
-  // What loads is the graph with the ops of its StableHLO modules.
+  // What loads is the graph with the functions that it calls here, and the ops of its StableHLO
+  // modules.
   std::optional<tensorflow::GraphDef> expanded;
-  if (stablehlo::HasCallModules(given)) {
+  if (HasPreferredFunctions(given) || stablehlo::HasCallModules(given)) {
     expanded = given;
+    CallPreferredFunctions(&*expanded);
     stablehlo::ExpandCallModules(&*expanded);
   }
   const tensorflow::GraphDef& graph = expanded ? *expanded : given;

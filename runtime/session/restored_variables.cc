@@ -28,6 +28,8 @@ const Node* ThroughIdentities(const Node* node) {
 // Finds the variables that a graph restores, in the graph that its restore op runs.
 class RestoredVariables {
  public:
+  explicit RestoredVariables(bool but_tables) : but_tables_(but_tables) {}
+
   absl::StatusOr<std::vector<RestoredVariable>> Find(const Graph& graph,
                                                      const std::string& restore_node) {
     ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(graph, {.targets = {restore_node}}));
@@ -68,6 +70,7 @@ class RestoredVariables {
         RETURN_IF_ERROR(AddUses(*use.node, 0, key, shape_and_slice));
         continue;
       }
+      if (but_tables_ && use.node->IsOp("LookupTableImportV2")) continue;
       const bool is_ref = use.node->IsOp("Assign");
       if (use.index != 1 || (!is_ref && !use.node->IsOp("AssignVariableOp"))) {
         return DoesMore(*use.node);
@@ -85,6 +88,7 @@ class RestoredVariables {
     return absl::OkStatus();
   }
 
+  const bool but_tables_;
   std::vector<RestoredVariable> variables_;
 };
 
@@ -102,9 +106,10 @@ absl::StatusOr<RestoredVariable> VariableOf(const Node& handle) {
   return variable;
 }
 
-absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(
-    const Graph& graph, const std::string& restore_node) {
-  return RestoredVariables().Find(graph, restore_node);
+absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(const Graph& graph,
+                                                                    const std::string& restore_node,
+                                                                    bool but_tables) {
+  return RestoredVariables(but_tables).Find(graph, restore_node);
 }
 
 absl::StatusOr<std::vector<CopiedVariable>> FindCopiedVariables(const Graph& graph) {

@@ -23,10 +23,12 @@ struct RestoredVariable {
 };
 
 // Returns the variables that a run of `restore_node`, such as the restore op of a saver, assigns
-// tensors of a checkpoint to; one of them for each key. Follows calls of functions.
+// tensors of a checkpoint to; one of them for each key. Follows calls of functions. Tables that the
+// run fills, such as the vocabulary of a layer, are passed over if `but_tables`.
 // Errors: NOT_FOUND if there is no such node; UNIMPLEMENTED if the run does more than that.
-absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(
-    const Graph& graph, const std::string& restore_node);
+absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(const Graph& graph,
+                                                                    const std::string& restore_node,
+                                                                    bool but_tables = false);
 
 // Returns the variable of a VarHandleOp, VariableV2 or Variable node, without what it is restored
 // from.

@@ -11,6 +11,7 @@
 #include "runtime/framework/op.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/session/canonical_signature.h"
+#include "runtime/session/preferred_functions.h"
 #include "runtime/session/run_traits.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/stablehlo/expand_call_modules.h"
@@ -152,6 +153,7 @@ absl::StatusOr<std::shared_ptr<const SavedModelGraph>> ImportSavedModel(
   timer.End("read");
 
   const std::string loading = absl::StrCat("cannot load ", directory, ": ");
+  CallPreferredFunctions(meta_graph->mutable_graph_def());
   stablehlo::ExpandCallModules(meta_graph->mutable_graph_def());
   ExpandSymbolicGradients(nullptr, meta_graph->mutable_graph_def());
   const tensorflow::GraphDef& graph_def = meta_graph->graph_def();

@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<SavedTensor>> ReplaceVariables(const CheckpointReader
   for (const SavedTensor& variable : replaced) {
     const absl::StatusOr<CheckpointEntry> entry = own.Find(variable.key);
     const Tensor& tensor = variable.tensor;
-    if (!entry.ok() || entry->dtype != tensor.dtype() || entry->shape != tensor.shape()) {
+    if (!entry.ok() || entry->dtype != tensor.dtype() || entry->shape.rank() != tensor.rank()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "variable '", variable.key, "', ", DTypeName(tensor.dtype()), " of shape ",
           tensor.shape().ToString(), ", does not fit the SavedModel, which has ",

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/session/saved_model.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -210,6 +211,18 @@ TEST_F(SavedModelWriterTest, ACopyHasOtherWeightsAndTheSameFiles) {
   EXPECT_EQ(*ReadFile(Path("m/2/") + words), "a b");
   EXPECT_EQ(*ReadFile(Path("m/1/saved_model.pb")), *ReadFile(Path("m/2/saved_model.pb")));
   EXPECT_NE(*ReadFile(Path("m/1/fingerprint.pb")), *ReadFile(Path("m/2/fingerprint.pb")));
+}
+
+TEST_F(SavedModelWriterTest, AVariableOfACopyMayHaveGrown) {
+  const SavedTensor grown{"rows", Tensor::Vector<float>({1, 2, 3})};
+  ASSERT_TRUE(CreateDirectories(Path("1/variables")).ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("1/saved_model.pb"), "").ok());
+  auto writer = CheckpointWriter::Create(Path("1/variables/variables"));
+  ASSERT_TRUE(writer->Add("rows", Tensor::Vector<float>({1})).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  ASSERT_TRUE(CopySavedModel(Path("1"), Path("2"), {grown}).ok());
+  const auto reader = CheckpointReader::Open(Path("2/variables/variables"));
+  EXPECT_EQ((*reader)->Find("rows")->shape, Shape({3}));
 }
 
 TEST_F(SavedModelWriterTest, WeightsThatDoNotFitACopyAreRefused) {

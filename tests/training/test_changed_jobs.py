@@ -107,6 +107,35 @@ def test_data_that_have_changed_begin_anew_and_the_log_says_so(job, settings):
     assert "another batch size" in resume["data_begin_anew"]
 
 
+def test_files_with_other_contents_begin_anew(job):
+    train_jobs.write_examples(job.parent / "train.tfrecord", *train_jobs.examples(seed=1))
+    resume, _ = goes_on(job)
+    assert "other contents of '" in resume["data_begin_anew"]
+    assert "train.tfrecord" in resume["data_begin_anew"]
+
+
+def test_files_that_have_grown_go_on(job):
+    assert losses(train(job, steps=11)) != {}
+    rows = job.parent / "train.tfrecord"
+    more = job.parent / "more.tfrecord"
+    train_jobs.write_examples(more, *train_jobs.examples(8, seed=2))
+    rows.write_bytes(rows.read_bytes() + more.read_bytes())
+    process = train(job, epochs=2, steps=0)
+    assert "data_begin_anew" not in records(process)[0]
+    # The second epoch has 72 rows, and three of its batches are read already.
+    assert list(losses(process)) == list(range(12, 18))
+
+
+def test_an_epoch_that_ended_with_a_checkpoint_counts(job):
+    settings = {"steps": 0, "resume": "false", "hooks__checkpoint__every_steps": 4}
+    assert len(losses(train(job, epochs=2, **settings))) == 16
+    settings["resume"] = "true"
+    assert losses(train(job, epochs=2, **settings)) == {}
+    # Other data make one more epoch of their own.
+    files = "[train.tfrecord, other.tfrecord]"
+    assert len(losses(train(job, epochs=3, data__train__files=files, **settings))) == 16
+
+
 @pytest.mark.parametrize("settings, missing", [
     ({"graph__optimizer__type": "momentum"}, "'hidden/Momentum' is missing"),
     ({"accumulate": 2}, "'hidden/gradient_sum' is missing"),

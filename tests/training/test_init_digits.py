@@ -10,7 +10,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from clients.server import binary, environment  # noqa: E402
-from training.train_jobs import records, train  # noqa: E402
+from training.train_jobs import losses, records, train  # noqa: E402
 
 
 @pytest.fixture(scope="module", name="digits")
@@ -54,6 +54,20 @@ def test_exported_graph_answers_in_tensorflow_as_here(digits, tmp_path):
         pixels=tf.constant(pixels))
     np.testing.assert_array_equal(ours["digit"], theirs["digit"])
     np.testing.assert_allclose(ours["probabilities"], theirs["probabilities"], atol=1e-5)
+
+
+def test_a_resumed_run_computes_the_same_bits(digits, tmp_path):
+    """Whatever the runs of the graph before have packed or shared."""
+    shutil.copytree(digits[0], tmp_path / "job", ignore=shutil.ignore_patterns("run", "served"))
+    settings = {"threads": 1, "graph__schedule__type": "constant", "export": "",
+                "hooks__logging__every_steps": 1, "hooks__checkpoint__every_steps": 23}
+
+    def curve(folder, **more):
+        return losses(train(tmp_path / "job" / "job.yaml", folder=folder, **settings, **more))
+
+    whole = curve("whole", steps=80)
+    assert curve("parts", steps=44) | curve("parts", steps=80) == whole
+    assert curve("async", steps=80, hooks__checkpoint__async="true") == whole
 
 
 def test_nan_debug_names_the_first_op(digits, tmp_path):

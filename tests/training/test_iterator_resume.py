@@ -86,6 +86,10 @@ READS = {
         examples().repeat().map(lambda x, y: (2 * x, y), num_parallel_calls=2).batch(BATCH)),
     "interleaved": lambda: one_shot(tf.data.Dataset.range(5).interleave(
         lambda i: examples().skip(i), cycle_length=3, block_length=2).repeat().batch(BATCH)),
+    "cached": lambda: initializable(
+        examples().map(noisy).cache().shuffle(9, seed=2).repeat().batch(BATCH)),
+    "shuffled cache": lambda: initializable(
+        examples().shuffle(20, seed=3).batch(2 * BATCH).cache().repeat()),
     "two": two_iterators,
 }
 

@@ -202,7 +202,8 @@ def test_a_resume_goes_on_in_the_middle_of_an_update(tmp_path):
     assert first | losses(train(job, steps=24, **options)) == whole
 
 
-def test_partitioned_variables_go_on_in_tensorflow_and_here(tmp_path):
+@pytest.mark.parametrize("has_saver", [True, False])
+def test_partitioned_variables_go_on_in_tensorflow_and_here(has_saver, tmp_path):
     graph = v1.Graph()
     with graph.as_default():
         x = v1.placeholder(tf.float32, [None, 4], name="x")
@@ -214,7 +215,8 @@ def test_partitioned_variables_go_on_in_tensorflow_and_here(tmp_path):
         step = v1.train.AdamOptimizer(RATE).minimize(loss)
         init = v1.global_variables_initializer()
         saver = v1.train.Saver(v1.global_variables())
-        v1.train.export_meta_graph(str(tmp_path / "train.meta"), saver_def=saver.as_saver_def())
+        v1.train.export_meta_graph(str(tmp_path / "train.meta"),
+                                   saver_def=saver.as_saver_def() if has_saver else None)
     job = write_job(tmp_path, "meta_graph: train.meta")
     values, targets = train_jobs.examples(ROWS)
 

@@ -116,3 +116,59 @@ def test_variables_of_one_name_are_told_apart(tmp_path):
     for _ in range(2):
         np.testing.assert_allclose(loaded.signatures["train_step"](x=x, y=y)["loss"],
                                    trained.calls["train_step"](x, y)["loss"], rtol=1e-3)
+
+
+class Worded(tf.Module):
+    """A model of words, whose vocabulary was learned by adapt(): a table that is restored."""
+
+    def __init__(self):
+        super().__init__()
+        keras.utils.set_random_seed(1)
+        lookup = keras.layers.StringLookup()
+        lookup.adapt(np.array(["a", "b", "c", "a"]))
+        self.model = keras.Sequential([keras.layers.Input([1], dtype="string"), lookup,
+                                       keras.layers.Embedding(10, 3), keras.layers.Flatten(),
+                                       keras.layers.Dense(1)])
+        words = tf.TensorSpec([None], tf.string, "s")
+        self.calls = {
+            "train_step": tf.function(self._train,
+                                      input_signature=[words, tf.TensorSpec([None], tf.float32, "y")]),
+            "predict": tf.function(lambda s: {"output": self.model(s[:, None])},
+                                   input_signature=[words]),
+        }
+
+    def _train(self, s, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self.model(s[:, None])[:, 0] - y))
+        variables = self.model.trainable_variables
+        for variable, gradient in zip(variables, tape.gradient(loss, variables)):
+            variable.value.assign_sub(0.1 * tf.convert_to_tensor(gradient))
+        return {"loss": loss}
+
+
+def test_a_vocabulary_that_was_adapted_trains_and_is_exported(tmp_path):
+    words = [b"abc"[i % 3:i % 3 + 1] for i in range(ROWS)]
+    with tf.io.TFRecordWriter(str(tmp_path / "train.tfrecord")) as writer:
+        for word in words:
+            writer.write(tf.train.Example(features=tf.train.Features(feature={
+                "s": tf.train.Feature(bytes_list=tf.train.BytesList(value=[word])),
+                "y": tf.train.Feature(float_list=tf.train.FloatList(value=[b"abc".index(word)])),
+            })).SerializeToString())
+    worded = Worded()
+    tf.saved_model.save(worded, str(tmp_path / "model"), signatures=worded.calls)
+    fields = "fields: [{name: s, dtype: string}, {name: y, dtype: float32}]"
+    job = "\n".join(fields.join(["    ", ""]) if "fields" in line else line
+                    for line in JOB.splitlines())
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    ours = losses(train(tmp_path / "job.yaml", steps=3))
+    process = train(tmp_path / "job.yaml", steps=6, export__base_path="served")
+    ours |= losses(process)
+    targets = tf.constant([b"abc".index(word) for word in words], tf.float32)
+    expected = [float(worded.calls["train_step"](tf.constant(words[k:k + BATCH]),
+                                                      targets[k:k + BATCH])["loss"])
+                for k in range(0, 6 * BATCH, BATCH)]
+    np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-4)
+    served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["predict"]
+    asked = tf.constant(["a", "c", "unknown"])
+    np.testing.assert_allclose(served(s=asked)["output"], worded.calls["predict"](asked)["output"],
+                               rtol=1e-4)

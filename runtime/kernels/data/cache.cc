@@ -50,14 +50,19 @@ class MemoryCacheIterator final : public UnaryIterator<MemoryCacheDataset> {
  public:
   using UnaryIterator::UnaryIterator;
 
-  // The elements are part of the position, for who restores it may have no cache.
+  // The elements are part of the position, for who restores it may have no cache. An iterator that
+  // has not begun has seen none: its elements are those of a complete cache.
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
     bool is_reading = kept_ != nullptr;
     RETURN_IF_ERROR(archive.Flag("is_reading", &is_reading));
     RETURN_IF_ERROR(archive.Flag("started", &started_));
     RETURN_IF_ERROR(archive.Number("next", &next_));
-    Elements elements = is_reading && kept_ != nullptr ? *kept_ : seen_;
+    Elements elements;
+    if (!archive.restoring()) {
+      const auto complete = started_ ? kept_ : dataset().cache().elements();
+      elements = complete != nullptr ? *complete : seen_;
+    }
     int64_t size = static_cast<int64_t>(elements.size());
     RETURN_IF_ERROR(archive.Number("size", &size));
     for (int64_t i = 0; i < size; ++i) {
@@ -65,11 +70,13 @@ class MemoryCacheIterator final : public UnaryIterator<MemoryCacheDataset> {
       RETURN_IF_ERROR(archive.Tensors(absl::StrCat("element", i), &elements[i]));
     }
     if (!archive.restoring()) return absl::OkStatus();
-    if (is_reading) {
-      kept_ = std::make_shared<Elements>(std::move(elements));
-    } else {
+    if (!is_reading && (started_ || size == 0)) {
       seen_ = std::move(elements);
+      return absl::OkStatus();
     }
+    const auto complete = std::make_shared<const Elements>(std::move(elements));
+    if (is_reading) kept_ = complete;
+    dataset().cache().Complete(complete);
     return absl::OkStatus();
   }
 

@@ -31,7 +31,7 @@ class CheckpointHookImpl final : public Hook {
     return is_due ? Save(result.step) : absl::OkStatus();
   }
   absl::Status End(int64_t step) override {
-    if (step != saved_) RETURN_IF_ERROR(Save(step));
+    if (step != saved_ || calls_.have_data_moved()) RETURN_IF_ERROR(Save(step));
     return calls_.finish(/*wait=*/true);
   }
 

@@ -52,6 +52,7 @@ TEST_F(HooksTest, CheckpointsAreSavedEverySomeStepsAndAtTheEnd) {
                                                     saved.push_back(step);
                                                     return absl::OkStatus();
                                                   },
+                                              .have_data_moved = [] { return false; },
                                               .finish =
                                                   [&](bool wait) {
                                                     finished.push_back(wait);
@@ -69,6 +70,7 @@ TEST_F(HooksTest, CheckpointsAreSavedEverySomeStepsAndAtTheEnd) {
 TEST_F(HooksTest, AResumedRunThatDoesNothingSavesNothing) {
   const auto hook =
       MakeCheckpointHook({}, {.save = [](int64_t) { return absl::InternalError("saved"); },
+                              .have_data_moved = [] { return false; },
                               .finish = [](bool) { return absl::OkStatus(); }});
   ASSERT_TRUE(hook->Begin(5).ok());
   EXPECT_TRUE(hook->End(5).ok());
@@ -77,6 +79,7 @@ TEST_F(HooksTest, AResumedRunThatDoesNothingSavesNothing) {
 TEST_F(HooksTest, AFailedSaveEndsTheRunAtTheNextStep) {
   const auto hook =
       MakeCheckpointHook({}, {.save = [](int64_t) { return absl::OkStatus(); },
+                              .have_data_moved = [] { return false; },
                               .finish = [](bool) { return absl::ResourceExhaustedError("disk"); }});
   ASSERT_TRUE(hook->Begin(5).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(hook->AfterStep({.step = 6})));

@@ -127,6 +127,7 @@ class TrainingRun {
     state_->Begin();
     if (!restored) return absl::OkStatus();
     position_ = restored->position;
+    saved_epoch_ = position_.epoch;
     control_->step = position_.step;
     RunRecord record{.event = "resume", .step = position_.step};
     record.texts.emplace_back("path", restored->prefix);
@@ -161,6 +162,7 @@ class TrainingRun {
     }
     hooks_.push_back(MakeCheckpointHook(
         specs.checkpoint(), {.save = [this](int64_t step) { return Save(step); },
+                             .have_data_moved = [this] { return position_.epoch != saved_epoch_; },
                              .finish = [this](bool wait) { return FinishSave(wait); }}));
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->Begin(position_.step));
     return absl::OkStatus();
@@ -215,6 +217,7 @@ class TrainingRun {
   absl::Status Save(int64_t step) {
     RETURN_IF_ERROR(FinishSave(/*wait=*/true));
     position_.step = step;
+    saved_epoch_ = position_.epoch;
     // A stop cancels the batch that is ahead, too.
     position_.is_data_interrupted = is_uploaded_ && control_->is_stopping;
     // The position of the data waits for the batch that is ahead.
@@ -401,6 +404,7 @@ class TrainingRun {
   std::vector<std::unique_ptr<Hook>> hooks_;
   std::unique_ptr<RunState> state_;
   RunState::Position position_;
+  int64_t saved_epoch_ = 0;  // of the last checkpoint
   // The first reason why the data begin anew behind a checkpoint, also until the log has it.
   std::string data_note_, untold_data_note_;
   Evaluation evaluation_{.step = -1};            // the last one

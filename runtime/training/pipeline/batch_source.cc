@@ -1,5 +1,6 @@
 #include "runtime/training/pipeline/batch_source.h"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "runtime/host/host.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "runtime/training/pipeline/bad_record.h"
+#include "runtime/training/pipeline/contents_mark.h"
 #include "runtime/training/pipeline/pipeline_plan.h"
 #include "runtime/training/pipeline/running_pipeline.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -19,7 +21,8 @@
 namespace tessera {
 namespace {
 
-// What a position depends on besides the contents of the files. The names of folders may differ.
+// What a position depends on besides the contents of the files, which have a mark of their own. The
+// names of folders may differ.
 std::string FingerprintOf(const training::PipelineSpec& spec, const BatchSourceOptions& options,
                           const PipelinePlan& plan) {
   training::PipelineSpec shared = spec;
@@ -41,6 +44,9 @@ absl::Status NoBatch(const PipelinePlan& plan, int64_t batch_size) {
           ? ""
           : absl::StrCat(", ", batch_size, "; set keep_remainder or a smaller batch")));
 }
+
+// Stands before the mark of the files' contents in a position.
+constexpr absl::string_view kContents = "contents ";
 
 // A position with batches ahead begins with this and their number. For each follow the number of
 // its tensors, none for the end of an epoch, and the size and the bytes of each tensor. The
@@ -102,6 +108,7 @@ struct BatchSource::State {
   int64_t batch_size = 1;
   SessionOptions session_options;
   std::string fingerprint;
+  std::string contents;  // the mark of the files
   RunningPipeline pipeline;
   int64_t batches = 0;  // of this epoch
 };
@@ -126,6 +133,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Make(const training::P
   ASSIGN_OR_RETURN(state->plan, PlanPipeline(spec, options.base_folder));
   state->batch_size = options.batch_size;
   state->fingerprint = FingerprintOf(spec, options, state->plan);
+  state->contents = ContentsMark(state->plan.files);
   state->session_options = options.session;
   if (state->session_options.host == nullptr) {
     state->session_options.host =
@@ -233,13 +241,19 @@ absl::StatusOr<std::string> BatchSource::SavePipeline() const {
   ASSIGN_OR_RETURN(const Tensor position, state_->pipeline.Save());
   tensorflow::TensorProto proto;
   RETURN_IF_ERROR(TensorToProto(position, TensorProtoForm::kTensorContent, &proto));
-  return absl::StrCat(state_->fingerprint, "\n", state_->batches, "\n", proto.SerializeAsString());
+  return absl::StrCat(state_->fingerprint, "\n", kContents, state_->contents, "\n", state_->batches,
+                      "\n", proto.SerializeAsString());
 }
 
 absl::Status BatchSource::RestorePipeline(absl::string_view bytes) {
   if (!absl::ConsumePrefix(&bytes, absl::StrCat(state_->fingerprint, "\n"))) {
     return absl::FailedPreconditionError(
         "the position was saved with other files or options of data.train or another batch size");
+  }
+  if (absl::ConsumePrefix(&bytes, kContents)) {
+    const absl::string_view mark = bytes.substr(0, bytes.find('\n'));
+    RETURN_IF_ERROR(CheckContents(mark, state_->plan.files));
+    bytes.remove_prefix(std::min(bytes.size(), mark.size() + 1));
   }
   const size_t end = bytes.find('\n');
   int64_t batches = 0;

@@ -313,7 +313,7 @@ absl::StatusOr<TrainingProgram> MakeForwardProgram(const GraphSpec& spec,
   TrainedGraph trained;
   ASSIGN_OR_RETURN(trained.graph, ImportGraph(meta_graph.graph_def()));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
-  ASSIGN_OR_RETURN(trained.saved, VariablesInCollection(meta_graph, "variables"));
+  ASSIGN_OR_RETURN(trained.saved, SavedVariables(meta_graph));
   program.graph = trained.graph->Clone();
   ASSIGN_OR_RETURN(program.queue_runners, QueueRunnersOf(meta_graph, *trained.graph));
   ASSIGN_OR_RETURN(const DType products, ProductDType(options.precision));

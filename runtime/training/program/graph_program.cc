@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/prune.h"
@@ -130,6 +131,20 @@ absl::Status AddSaved(const TrainedGraph& trained,
   return absl::OkStatus();
 }
 
+// The variables of a collection. Errors: DATA_LOSS.
+absl::StatusOr<std::vector<tensorflow::VariableDef>> ReadCollection(
+    const tensorflow::MetaGraphDef& meta_graph, const std::string& collection) {
+  std::vector<tensorflow::VariableDef> variables;
+  const auto found = meta_graph.collection_def().find(collection);
+  if (found == meta_graph.collection_def().end()) return variables;
+  for (const std::string& bytes : found->second.bytes_list().value()) {
+    if (!variables.emplace_back().ParseFromString(bytes)) {
+      return absl::DataLossError(absl::StrCat("the collection '", collection, "' is damaged"));
+    }
+  }
+  return variables;
+}
+
 absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
                           TrainingProgram* program) {
   const auto keys = SaverKeys(*trained.graph, trained.restore_node);
@@ -150,6 +165,9 @@ absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
       const bool is_whole = saved->second.shape_and_slice.empty();
       (is_whole ? state.key : state.whole_key) = saved->second.key;
       state.slice = saved->second.shape_and_slice;
+    } else if (auto part = trained.saved.find(name); keys.empty() && part != trained.saved.end()) {
+      state.whole_key = part->second.whole_key;
+      state.slice = part->second.slice;
     }
     state.trainable = trained.trainable.contains(name);
     if (name == "global_step") program->global_step = state.read;
@@ -173,16 +191,28 @@ std::vector<std::string> NamesInCollection(const tensorflow::MetaGraphDef& meta_
 absl::StatusOr<std::set<std::string>> VariablesInCollection(
     const tensorflow::MetaGraphDef& meta_graph, const std::string& collection) {
   std::set<std::string> names;
-  auto it = meta_graph.collection_def().find(collection);
-  if (it == meta_graph.collection_def().end()) return names;
-  for (const std::string& bytes : it->second.bytes_list().value()) {
-    tensorflow::VariableDef variable;
-    if (!variable.ParseFromString(bytes)) {
-      return absl::DataLossError(absl::StrCat("the collection '", collection, "' is damaged"));
-    }
-    names.insert(NodeOf(variable.variable_name()));
-  }
+  ASSIGN_OR_RETURN(const auto variables, ReadCollection(meta_graph, collection));
+  for (const auto& variable : variables) names.insert(NodeOf(variable.variable_name()));
   return names;
+}
+
+absl::StatusOr<std::map<std::string, SavedPart>> SavedVariables(
+    const tensorflow::MetaGraphDef& meta_graph) {
+  std::map<std::string, SavedPart> parts;
+  ASSIGN_OR_RETURN(const auto variables, ReadCollection(meta_graph, "variables"));
+  for (const auto& variable : variables) {
+    SavedPart& part = parts[NodeOf(variable.variable_name())];
+    const auto& info = variable.save_slice_info_def();
+    if (info.full_name().empty() || info.var_offset_size() != info.var_shape_size()) continue;
+    std::vector<std::string> extents;
+    for (int i = 0; i < info.var_shape_size(); ++i) {
+      extents.push_back(absl::StrCat(info.var_offset(i), ",", info.var_shape(i)));
+    }
+    part.whole_key = info.full_name();
+    part.slice =
+        absl::StrCat(absl::StrJoin(info.full_shape(), " "), " ", absl::StrJoin(extents, ":"));
+  }
+  return parts;
 }
 
 absl::StatusOr<std::vector<std::string>> FindTrainOps(const GraphSpec& spec,

@@ -2,6 +2,7 @@
 // placeholders, and the variables.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -56,13 +57,25 @@ absl::Status RefuseKeys(const training::GraphSpec& spec, absl::Span<const char* 
 // Returns the field of a batch that feeds a placeholder.
 std::string FieldOf(const training::GraphSpec& spec, const Node& placeholder);
 
+// What a variable is a part of; empty for a whole one.
+struct SavedPart {
+  std::string whole_key;
+  std::string slice;  // its place, as RestoreV2 has it
+};
+
+// Returns the variables of the collection "variables", by the names of their nodes, as a Saver of
+// TensorFlow would save them. Errors: DATA_LOSS.
+absl::StatusOr<std::map<std::string, SavedPart>> SavedVariables(
+    const tensorflow::MetaGraphDef& meta_graph);
+
 // The variables of a graph, by node, and what is known of them.
 struct TrainedGraph {
   std::unique_ptr<Graph> graph;
   std::set<std::string> trainable;  // names of nodes
   std::string restore_node;         // of the graph's saver; empty if it has none
-  // Names of nodes that checkpoints have in any case, where the graph has no saver that tells.
-  std::set<std::string> saved;
+  // By the names of nodes, what checkpoints have in any case, where the graph has no saver that
+  // tells.
+  std::map<std::string, SavedPart> saved;
 };
 
 // Completes a program whose train, loss, eval_loss and learning_rate are set: the inputs that its

@@ -60,7 +60,7 @@ absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& 
   const Graph& graph = *trained.graph;
   ASSIGN_OR_RETURN(trained.trainable, VariablesInCollection(meta_graph, "trainable_variables"));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
-  ASSIGN_OR_RETURN(trained.saved, VariablesInCollection(meta_graph, "variables"));
+  ASSIGN_OR_RETURN(trained.saved, SavedVariables(meta_graph));
   program.graph = graph.Clone();
 
   ASSIGN_OR_RETURN(const std::vector<std::string> train_ops, FindTrainOps(spec, meta_graph));

@@ -177,6 +177,18 @@ absl::StatusOr<TrackedVariables> ReadTrackedVariables(const SavedModelGraph& mod
 
 // Finds the variables of a SavedModel and adds the nodes of their states.
 //
+// Errors: UNIMPLEMENTED for a node that changes a table, whose contents no checkpoint of a run has.
+absl::Status CheckKeepsTables(const Node& node) {
+  for (const char* op : {"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"}) {
+    if (!node.IsOp(op)) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("node '", node.name(), "' (", op,
+                     ") of a signature that the job runs changes a "
+                     "table, which checkpoints and exports would not have"));
+  }
+  return absl::OkStatus();
+}
+
 // What the restore op assigns need not be what the signatures use. Keras 3 tracks each variable at
 // two places; tf.saved_model.save() then writes the value of the signatures' variable under both
 // keys, and restores the second one to a copy, or both to copies.
@@ -196,7 +208,7 @@ class ModelVariables {
     }
     ASSIGN_OR_RETURN(tracked_, ReadTrackedVariables(model_));
     ASSIGN_OR_RETURN(const std::vector<RestoredVariable> restored,
-                     FindRestoredVariables(*graph_, restore));
+                     FindRestoredVariables(*graph_, restore, /*but_tables=*/true));
     ASSIGN_OR_RETURN(const std::vector<CopiedVariable> copied, FindCopiedVariables(*graph_));
     for (const CopiedVariable& each : copied) originals_[each.copy.resource] = each.original;
     ASSIGN_OR_RETURN(const std::set<std::string> resources, ResourcesOf(used));
@@ -238,7 +250,7 @@ class ModelVariables {
     const std::vector<std::string> nodes = NodesOf(&signature->second);
     if (nodes.empty()) return keys;
     // A function that does more than restoring is of no use here.
-    const auto restored = FindRestoredVariables(*graph_, nodes.front());
+    const auto restored = FindRestoredVariables(*graph_, nodes.front(), /*but_tables=*/true);
     if (!restored.ok()) return keys;
     for (const RestoredVariable& variable : *restored) {
       auto index = indices_.find(variable.resource);
@@ -255,6 +267,7 @@ class ModelVariables {
       if (signature == nullptr) continue;
       ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(*graph_, signature->Run()));
       for (const Node* node : pruned.graph->nodes()) {
+        RETURN_IF_ERROR(CheckKeepsTables(*node));
         if (node->IsOp("VarHandleOp")) resources.insert(ResourceNames(*node).front());
       }
     }

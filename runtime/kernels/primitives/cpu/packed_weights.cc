@@ -14,6 +14,7 @@ using Kind = PackedFormat::Kind;
 // The largest number of oneDNN's layouts that are kept. They depend on the batch size and on the
 // number of threads, and more than a few are not worth their memory.
 constexpr int64_t kMaxOneDnnLayouts = 3;
+constexpr int kMinTimesNeeded = 2;
 constexpr int kMaxTimesNeeded = 1 << 16;
 
 // Releases the resident pages of weights that runs read in packed form from now on.
@@ -34,6 +35,12 @@ PackedWeights* PackedWeights::UseFor(const KernelContext& ctx, const Tensor& wei
   if (ctx.IsLastUse(input_) || !weights.SharesBufferWith(ctx.input(input_))) return nullptr;
   if (constant_.has_value()) return this;
   if (numerics_ == Numerics::kStrict) return nullptr;
+  const int64_t step = ctx.step().step_id;
+  if (last_step_.exchange(step, std::memory_order_relaxed) != step) {
+    last_seen_.store(nullptr, std::memory_order_relaxed);
+    times_needed_.store(kMinTimesNeeded, std::memory_order_relaxed);
+    holds_of_this_step_.store(false, std::memory_order_relaxed);
+  }
   const char* const before = last_seen_.exchange(weights.raw(), std::memory_order_relaxed);
   if (before != weights.raw()) {
     times_seen_.store(1, std::memory_order_relaxed);
@@ -46,10 +53,11 @@ PackedWeights* PackedWeights::UseFor(const KernelContext& ctx, const Tensor& wei
 
 void PackedWeights::Hold(const ScaledWeights& weights) {
   const Tensor scale = weights.scale == nullptr ? Tensor() : *weights.scale;
+  const bool held_before = holds_of_this_step_.exchange(true, std::memory_order_relaxed);
   if (values_.has_value()) {
     if (IsSame(values_, weights.values) && IsSame(scale_, scale)) return;
     // The weights vary after all. Other weights must come more often before they are packed.
-    times_needed_ = std::min(2 * times_needed_, kMaxTimesNeeded);
+    if (held_before) times_needed_ = std::min(2 * times_needed_, kMaxTimesNeeded);
   }
   entries_.clear();
   panels_from_.store(nullptr, std::memory_order_relaxed);

@@ -270,6 +270,9 @@ class WeightsInput {
     return true;
   }
 
+  // What follows is another run.
+  void BeginRun() { ++step_.step_id; }
+
  private:
   const OpDef op_;
   const AttrMap attrs_;
@@ -297,6 +300,21 @@ TEST(PackedWeightsTest, InvariantsOfALoopArePackedByItsSecondIteration) {
   EXPECT_FALSE(input.PacksIn(weights));
   EXPECT_FALSE(input.PacksIn(weights)) << "weights that vary must come more often";
   EXPECT_TRUE(input.PacksIn(weights));
+}
+
+TEST(PackedWeightsTest, WhatARunPacksDoesNotDependOnTheRunsBefore) {
+  const Tensor weights = RandomTensor({8, 8}, 1), others = RandomTensor({8, 8}, 2);
+  WeightsInput input(nullptr);
+  for (const Tensor* const each : {&weights, &weights, &others, &weights}) {
+    input.BeginRun();
+    EXPECT_FALSE(input.PacksIn(*each)) << "the runs before do not count";
+    EXPECT_TRUE(input.PacksIn(*each));
+    EXPECT_TRUE(input.PacksIn(*each));
+  }
+  for (int run = 0; run < 5; ++run) {
+    input.BeginRun();
+    EXPECT_FALSE(input.PacksIn(weights));
+  }
 }
 
 TEST(PackedWeightsTest, OtherWeightsAtTheSameAddressAreNotTakenForThem) {
