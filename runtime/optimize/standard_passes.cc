@@ -24,6 +24,7 @@
 #include "runtime/optimize/inline_functions.h"
 #include "runtime/optimize/merge_biases.h"
 #include "runtime/optimize/merge_duplicates.h"
+#include "runtime/optimize/multiply_by_reciprocals.h"
 #include "runtime/optimize/prune_control_edges.h"
 #include "runtime/optimize/remove_no_ops.h"
 
@@ -38,6 +39,7 @@ const PassList& StandardPasses() {
     passes->push_back(std::make_unique<FreezeVariablesPass>());
     passes->push_back(std::make_unique<PruneControlEdgesPass>());
     passes->push_back(std::make_unique<RemoveNoOpsPass>());
+    passes->push_back(std::make_unique<MultiplyByReciprocalsPass>());
     passes->push_back(std::make_unique<FoldConstantsPass>());
     passes->push_back(std::make_unique<MergeDuplicatesPass>());
     passes->push_back(std::make_unique<HoistSlicesPass>());
