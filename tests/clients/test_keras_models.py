@@ -6,6 +6,8 @@ well. TensorFlow's Session cannot.
 """
 
 import itertools
+import pathlib
+import tempfile
 
 import keras
 import numpy as np
@@ -16,6 +18,7 @@ from clients.client import Client, array, predict_request
 from clients.server import Model, Server
 
 layers = keras.layers
+SOURCES = tempfile.TemporaryDirectory()
 
 
 def sequential():
@@ -49,6 +52,14 @@ def string_lookup():
     return keras.Model(x, layers.Embedding(5, 3)(ids))
 
 
+def integer_lookup():
+    """Its vocabulary is in a file, and becomes an asset."""
+    file = pathlib.Path(SOURCES.name) / "ids.txt"
+    file.write_text("10\n20\n-3\n", encoding="utf-8")
+    x = layers.Input((3,), dtype="int64")
+    return keras.Model(x, layers.Embedding(5, 3)(layers.IntegerLookup(vocabulary=str(file))(x)))
+
+
 def dropout():
     """Its generator of seeds is a variable."""
     return keras.Sequential(
@@ -64,6 +75,7 @@ SAVED = [
     *itertools.product(
         (sequential, functional, trained, lstm, string_lookup), (tf.saved_model.save, export)
     ),
+    (integer_lookup, export),
     # Its seeds are not saved by tf.saved_model.save(), which says so.
     (dropout, export),
 ]
@@ -87,6 +99,8 @@ def _answers(tmp_path_factory):
         shape = [size or 2 for size in spec.shape]
         if spec.dtype == tf.string:
             x = np.resize(np.array([b"b", b"d", b"a"], dtype=object), shape)
+        elif spec.dtype == tf.int64:
+            x = np.resize(np.array([-3, 99, 10]), shape)
         else:
             x = np.linspace(-1, 1, np.prod(shape), dtype=np.float32).reshape(shape)
         (answer,) = signature(**{alias: tf.constant(x)}).values()

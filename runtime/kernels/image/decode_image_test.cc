@@ -1,3 +1,4 @@
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -66,6 +67,21 @@ TEST(DecodeImageTest, EachFormatIsRecognised) {
   const Tensor bmp = Decode("DecodeImage", Bmp()).value();
   EXPECT_EQ(bmp.shape(), (Shape{2, 1, 3}));
   EXPECT_THAT(bmp.flat<uint8_t>(), ElementsAre(4, 5, 6, 1, 2, 3));
+}
+
+TEST(DecodeImageTest, TheFramesOfAGifAreItsCanvas) {
+  std::string narrow = Gif();
+  narrow[6] = 4;  // the width of its screen
+  EXPECT_EQ(Decode("DecodeGif", narrow)->shape(), (Shape{1, 3, 5, 3}));
+}
+
+TEST(DecodeImageTest, AGifNeedsNoEnd) {
+  const std::string whole = Gif();
+  const Tensor image = Decode("DecodeGif", whole).value();
+  const auto cut = Decode("DecodeGif", whole.substr(0, whole.size() - 1));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ(std::memcmp(cut->raw(), image.raw(), image.size_bytes()), 0);
+  EXPECT_FALSE(Decode("DecodeGif", whole.substr(0, whole.size() - 8)).ok());
 }
 
 TEST(DecodeImageTest, GreyIsMadeOfColours) {

@@ -63,17 +63,20 @@ absl::Status DecodeGif(
   if (file == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("not a GIF: ", GifErrorString(error)));
   }
-  if (DGifSlurp(file.get()) != GIF_OK || file->ImageCount <= 0) {
+  // Frames that are whole count, even if the file ends behind them.
+  if (DGifSlurp(file.get()) != GIF_OK &&
+      (file->ImageCount <= 0 || file->SavedImages[file->ImageCount - 1].RasterBits == nullptr)) {
     const char* const reason = GifErrorString(file->Error);
     return absl::InvalidArgumentError(
-        absl::StrCat("the GIF is damaged: ", reason != nullptr ? reason : "it has no frames"));
+        absl::StrCat("the GIF is damaged: ", reason != nullptr ? reason : "unknown error"));
   }
+  if (file->ImageCount <= 0) return absl::InvalidArgumentError("the GIF has no frames");
   const int64_t frames = only_first ? 1 : file->ImageCount;
-  int64_t height = file->SavedImages[0].ImageDesc.Height;
-  int64_t width = file->SavedImages[0].ImageDesc.Width;
-  if (file->SHeight > 0 && file->SWidth > 0) {
-    height = file->SHeight;
-    width = file->SWidth;
+  // The largest frame is the canvas, whatever the screen is that the file names.
+  int64_t height = 0, width = 0;
+  for (int k = 0; k < file->ImageCount; ++k) {
+    height = std::max<int64_t>(height, file->SavedImages[k].ImageDesc.Height);
+    width = std::max<int64_t>(width, file->SavedImages[k].ImageDesc.Width);
   }
   ASSIGN_OR_RETURN(uint8_t* const pixels, allocate(frames, height, width));
   const int64_t frame_size = height * width * 3;

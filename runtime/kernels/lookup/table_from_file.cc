@@ -110,9 +110,9 @@ class TableFromFileKernel : public OpKernel {
       return absl::OkStatus();
     }
     if (column == kWholeLine) {
-      if (to->dtype() != DType::kString) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("whole lines are strings, the table takes ", DTypeName(to->dtype())));
+      if (to->dtype() != DType::kString && !IsInteger(to->dtype())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "whole lines are strings or integers, the table takes ", DTypeName(to->dtype())));
       }
       return ParseInto(line, i, to);
     }
