@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,15 @@ std::string ParentOf(const std::string& path) {
 void SyncDirectory(const std::string& path) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
   if (fd.get() >= 0) ::fsync(fd.get());
+}
+
+// What a symbolic link leads to, and other paths as they are.
+std::string TargetOf(const std::string& path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+  const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+  return target == nullptr ? path : target.get();
 }
 
 absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
@@ -71,14 +82,27 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return contents;
 }
 
-absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& link_or_path) {
   static std::atomic<uint64_t> counter{0};
+  const std::string path = TargetOf(link_or_path);
+  struct stat old;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return ErrnoStatus(errno, "open", path);
+    return AtomicFile(path, "", fd);
+  }
   // Beside the target, so that the rename stays within one file system; a name of its own for each
   // process and call, so that writers of one path do not mix.
   std::string temporary =
       absl::StrCat(path, ".tmp.", ::getpid(), ".", counter.fetch_add(1, std::memory_order_relaxed));
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
+  if (exists) {
+    // An owner that this process may not set is no reason to fail.
+    [[maybe_unused]] const int owned = ::fchown(fd, old.st_uid, old.st_gid);
+    ::fchmod(fd, old.st_mode & 07777);
+  }
   return AtomicFile(path, std::move(temporary), fd);
 }
 
@@ -92,7 +116,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  RemoveTemporary();
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
@@ -102,22 +126,28 @@ absl::Status AtomicFile::Append(absl::string_view data) {
     buffer_.append(data.data(), data.size());
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(WriteAll(fd_, buffer_, temporary_));
+  RETURN_IF_ERROR(WriteAll(fd_, buffer_, written_path()));
   buffer_.clear();
-  return WriteAll(fd_, data, temporary_);
+  return WriteAll(fd_, data, written_path());
+}
+
+void AtomicFile::RemoveTemporary() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 absl::Status AtomicFile::Commit() {
-  RETURN_IF_ERROR(WriteAll(fd_, buffer_, temporary_));
+  RETURN_IF_ERROR(WriteAll(fd_, buffer_, written_path()));
   buffer_.clear();
-  if (::fsync(fd_) != 0) return ErrnoStatus(errno, "sync", temporary_);
+  const bool is_in_place = temporary_.empty();
+  if (!is_in_place && ::fsync(fd_) != 0) return ErrnoStatus(errno, "sync", temporary_);
   if (::close(std::exchange(fd_, -1)) != 0) {
     const int error = errno;
-    ::unlink(temporary_.c_str());
-    return ErrnoStatus(error, "close", temporary_);
+    RemoveTemporary();
+    return ErrnoStatus(error, "close", written_path());
   }
+  if (is_in_place) return absl::OkStatus();
   if (absl::Status status = RenameFile(temporary_, path_); !status.ok()) {
-    ::unlink(temporary_.c_str());
+    RemoveTemporary();
     return status;
   }
   return absl::OkStatus();

@@ -21,6 +21,10 @@ namespace tessera {
 //   RETURN_IF_ERROR(file.Append(body));
 //   RETURN_IF_ERROR(file.Commit());  // without this call the temporary file is removed
 //
+// A file that is replaced keeps its permissions, and its owner where this process may set it. A
+// symbolic link stays one: its target is replaced. What is no regular file, such as a device or a
+// pipe, is written in place.
+//
 // Not thread-safe.
 class AtomicFile {
  public:
@@ -41,8 +45,11 @@ class AtomicFile {
   AtomicFile(std::string path, std::string temporary, int fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
+  const std::string& written_path() const { return temporary_.empty() ? path_ : temporary_; }
+  void RemoveTemporary();
+
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty for what is written in place
   std::string buffer_;
   uint64_t size_ = 0;
   int fd_;

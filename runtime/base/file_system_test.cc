@@ -1,6 +1,9 @@
 #include "runtime/base/file_system.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -65,6 +68,37 @@ TEST_F(FileSystemTest, UncommittedFilesLeaveNothing) {
     EXPECT_FALSE(FileExists(Path("f")));
   }
   EXPECT_TRUE(ListDirectory(directory_)->empty());
+}
+
+TEST_F(FileSystemTest, ReplacedFilesKeepTheirPermissions) {
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
+  ASSERT_EQ(::chmod(Path("f").c_str(), 0600), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), "new").ok());
+  struct stat info;
+  ASSERT_EQ(::stat(Path("f").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600);
+}
+
+TEST_F(FileSystemTest, LinksStayAndTheirTargetsAreReplaced) {
+  ASSERT_TRUE(WriteFileAtomically(Path("target"), "old").ok());
+  ASSERT_EQ(::symlink("target", Path("link").c_str()), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_EQ(*ReadFile(Path("target")), "new");
+  struct stat info;
+  ASSERT_EQ(::lstat(Path("link").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
+  EXPECT_THAT(*ListDirectory(directory_), ElementsAre("link", "target"));
+}
+
+TEST_F(FileSystemTest, PipesAreWrittenInPlace) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(WriteFileAtomically(Path("pipe"), "text").ok());
+  char text[8];
+  EXPECT_EQ(::read(reader, text, sizeof(text)), 4);
+  ::close(reader);
+  EXPECT_THAT(*ListDirectory(directory_), ElementsAre("pipe"));
 }
 
 TEST_F(FileSystemTest, PiecesOfAnySizeComeInOrder) {
