@@ -9,6 +9,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -74,6 +75,16 @@ size_t Parse(asio::const_buffer bytes, Parser& parser, boost::system::error_code
 bool IsPlainHttp(const boost::system::error_code& error) {
   return error.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<uint32_t>(error.value())) == SSL_R_HTTP_REQUEST;
+}
+
+// Whether the end of a body can be told. An unknown transfer coding may hide it, and what follows
+// would be read as another request (RFC 9112, section 6.1).
+template <typename Message>
+bool HasKnownCoding(const Message& message) {
+  const auto fields = message.equal_range(http::field::transfer_encoding);
+  return std::distance(fields.first, fields.second) < 2 &&
+         std::all_of(fields.first, fields.second,
+                     [](const auto& field) { return beast::iequals(field.value(), "chunked"); });
 }
 
 // Returns a request without its body. `message` is one of Beast's.
@@ -331,6 +342,11 @@ bool HttpConnection::OnHead() {
   context_ = {.is_http_1_1 = head.version() >= 11,
               .is_head = head.method() == http::verb::head,
               .keep_alive = head.keep_alive()};
+  if (!HasKnownCoding(head)) {
+    context_.keep_alive = false;
+    Write(HttpStatusPage(501));
+    return false;
+  }
   if (options_.admit != nullptr && !Admit()) return false;
   const bool waits = context_.is_http_1_1 && !parser_->is_done() && buffer_.size() == 0 &&
                      beast::iequals(head[http::field::expect], "100-continue");

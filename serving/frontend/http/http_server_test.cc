@@ -268,6 +268,22 @@ TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
   EXPECT_EQ(HttpTestClient(server_->port()).Ask("GET", "/")->status, 200);
 }
 
+// The bytes behind such a head must not be read as another request.
+TEST_F(HttpServerTest, RefusesTransferCodingsThatItDoesNotKnow) {
+  Start();
+  for (const char* coding : {"gzip", "identity", "xchunked", "chunked, gzip", "gzip, chunked",
+                             "chunked\r\nTransfer-Encoding: chunked"}) {
+    HttpTestClient client(server_->port());
+    ASSERT_TRUE(client.Send(absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ",
+                                         coding, "\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    const auto reply = client.Read();
+    ASSERT_TRUE(reply.has_value()) << coding;
+    EXPECT_THAT(reply->status, AnyOf(400, 501)) << coding;
+    EXPECT_EQ(reply->headers.at("connection"), "close");
+    EXPECT_TRUE(client.WaitForEnd());
+  }
+}
+
 TEST_F(HttpServerTest, BoundsBodiesAnnouncedOrNot) {
   options_.max_body_bytes = 1000;
   Start();

@@ -189,14 +189,15 @@ TEST_F(HttpTlsTest, Http2IsHandedOverInTheClear) {
       options_, [](HttpRequest, HttpResponder respond) { respond({.body = "HTTP/1"}); });
 
   TlsClient client(server_->port());
-  client.Offer("\x08http/1.1\x02h2");
+  client.Offer("\x02h2");
   ASSERT_TRUE(client.Handshake());
   ASSERT_TRUE(client.Send(sent));
   std::string received;
   client.ReadToEnd(&received);
   EXPECT_EQ(received, sent);
 
-  for (const absl::string_view offered : {"", "\x08http/1.1"}) {
+  // Browsers offer both, and want pages.
+  for (const absl::string_view offered : {"", "\x08http/1.1", "\x02h2\x08http/1.1"}) {
     TlsClient other(server_->port());
     if (!offered.empty()) other.Offer(offered);
     ASSERT_TRUE(other.Handshake());

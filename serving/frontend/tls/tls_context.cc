@@ -25,8 +25,8 @@ using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 // The length of each protocol's name, and the name, as in the list that a client offers.
-constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
-constexpr size_t kHttp2Size = 3;  // the first of them
+constexpr unsigned char kProtocols[] = "\x08http/1.1\x02h2";
+constexpr size_t kHttp2Size = 3;  // the last of them
 
 // Where a connection keeps whether it offers HTTP/2: a pointer that is not null.
 int Http2Index() {
@@ -128,10 +128,10 @@ absl::Status VerifyClients(const std::string& text, SSL_CTX* context) {
 
 int ChooseProtocol(SSL* connection, const unsigned char** chosen, unsigned char* chosen_size,
                    const unsigned char* offered, unsigned int offered_size, void*) {
-  const size_t skipped = SSL_get_ex_data(connection, Http2Index()) == nullptr ? kHttp2Size : 0;
+  const size_t withheld = SSL_get_ex_data(connection, Http2Index()) == nullptr ? kHttp2Size : 0;
   unsigned char* choice = nullptr;
-  if (SSL_select_next_proto(&choice, chosen_size, kProtocols + skipped,
-                            static_cast<unsigned int>(sizeof(kProtocols) - 1 - skipped), offered,
+  if (SSL_select_next_proto(&choice, chosen_size, kProtocols,
+                            static_cast<unsigned int>(sizeof(kProtocols) - 1 - withheld), offered,
                             offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }

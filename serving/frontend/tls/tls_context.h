@@ -26,7 +26,8 @@ using TlsContext = std::shared_ptr<SSL_CTX>;
 // text is no PEM, or if the key does not belong to the server's certificate.
 absl::StatusOr<TlsContext> MakeTlsContext(const PemCertificates& pem, bool verify_clients);
 
-// Lets a connection of such a context agree on HTTP/2, too, which it prefers. Before its handshake.
+// Lets a connection of such a context agree on HTTP/2 with clients that offer nothing else, as
+// those of gRPC do; browsers offer both. Before its handshake.
 void OfferHttp2(SSL* connection);
 // Whether the handshake of a connection agreed on HTTP/2.
 bool ChoseHttp2(const SSL* connection);
