@@ -1,7 +1,9 @@
 #include "runtime/framework/op_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -9,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/file_descriptor.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/library_load.h"
 #include "runtime/framework/op_abi.h"
@@ -57,6 +60,9 @@ absl::StatusOr<std::vector<std::string>> LoadOpLibrary(const std::string& path) 
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = dlerror();
+    if (::access(path.c_str(), R_OK) != 0 && path.find('/') != path.npos) {
+      return ErrnoStatus(errno, "read op library", path);
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("cannot load op library ", path, ": ", reason, kRemedy));
   }

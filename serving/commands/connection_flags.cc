@@ -2,6 +2,9 @@
 
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
@@ -41,6 +44,16 @@ absl::StatusOr<ConnectionSecurity> ConnectionFlags::Read() const {
     security.authorization = absl::StrCat("Bearer ", tokens.front().token);
   }
   return security;
+}
+
+absl::Status CheckPortOf(absl::string_view address) {
+  const absl::string_view port = address.substr(address.rfind(':') + 1);
+  if (port.size() == address.size() || port.empty() || !absl::c_all_of(port, absl::ascii_isdigit)) {
+    return absl::OkStatus();
+  }
+  int number;
+  if (absl::SimpleAtoi(port, &number) && number >= 1 && number <= 65535) return absl::OkStatus();
+  return UsageError(absl::StrCat(port, " is no port: '", address, "'"));
 }
 
 }  // namespace tessera::serving

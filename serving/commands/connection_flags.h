@@ -26,4 +26,8 @@ struct ConnectionFlags {
   absl::StatusOr<ConnectionSecurity> Read() const;
 };
 
+// Returns a UsageError() if `address` ends with a number that is no port. gRPC and resolvers take
+// it modulo 65536, and would ask another server.
+absl::Status CheckPortOf(absl::string_view address);
+
 }  // namespace tessera::serving

@@ -93,6 +93,7 @@ absl::Status PrintHealth(const Options& options) {
   for (const int32_t port : {options.rest_api_port, options.port}) {
     if (port < 0 || port > 65535) return UsageError(absl::StrCat(port, " is no port"));
   }
+  RETURN_IF_ERROR(CheckPortOf(options.address));
   if ((options.rest_api_port != 0) + (options.port != 0) + !options.address.empty() > 1) {
     return UsageError("one of --rest_api_port, --port and --address, not several");
   }

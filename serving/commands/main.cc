@@ -1,6 +1,8 @@
 // tessera: one binary whose first argument is a command.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -58,7 +60,7 @@ int UnknownCommand(const std::string& name, const std::vector<Command>& commands
   return 2;
 }
 
-int Main(int argc, char** argv) {
+int RunCommandOf(int argc, char** argv) {
   const std::string program = argc > 0 ? argv[0] : "tessera";
   std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   if (BaseName(program) == "tensorflow_model_server") return ServeCommand().main(program, args);
@@ -83,6 +85,14 @@ int Main(int argc, char** argv) {
   if (command == commands.end()) return UnknownCommand(name, commands);
   if (wants_help) return PrintHelp(*command, args.size() > 2 ? args[2] : "");
   return ExecuteCommand(*command, absl::MakeConstSpan(args).subspan(1));
+}
+
+// What a command prints is its result: a full disk must not look like success.
+int Main(int argc, char** argv) {
+  const int exit_code = RunCommandOf(argc, argv);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "tessera: cannot write the standard output: %s\n", std::strerror(errno));
+  return exit_code == 0 ? 1 : exit_code;
 }
 
 }  // namespace

@@ -79,8 +79,9 @@ Command PlotCommand() {
       .summary = "draw the curves of training runs",
       .arguments = "RUN...",
       .description =
-          "Draws the loss of each step and of each evaluation of the runs in the "
-          "folders RUN, from their log.jsonl, which may still grow.",
+          "Draws the loss of each logged step (logging.every_steps of the job) and of "
+          "each evaluation of the runs in the folders RUN, from their log.jsonl, "
+          "which may still grow.",
       .examples = {{"tessera plot run --svg loss.svg", "The terminal and a file."},
                    {"tessera plot run-a run-b --curve eval/accuracy", "Two runs in one chart."}},
   };

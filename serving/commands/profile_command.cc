@@ -110,6 +110,7 @@ void PrintSummary(const tensorflow::profiler::XSpace& space, const std::string& 
 
 absl::Status Profile(const std::string& address, const Options& options) {
   ASSIGN_OR_RETURN(const tensorflow::ProfileRequest request, RequestOf(options));
+  RETURN_IF_ERROR(CheckPortOf(address));
   ASSIGN_OR_RETURN(const ConnectionSecurity security, options.connection.Read());
   const std::shared_ptr<grpc::Channel> channel = Connect(address, security.tls);
   // Before anything is recorded, so that a path that cannot be written costs no recording.

@@ -192,6 +192,7 @@ class RolloutCall {
 };
 
 absl::Status Run(const Arguments& arguments) {
+  RETURN_IF_ERROR(CheckPortOf(arguments.address));
   ASSIGN_OR_RETURN(ConnectionSecurity security, arguments.connection.Read());
   return RolloutCall(arguments, std::move(security)).Run();
 }

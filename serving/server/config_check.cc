@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/saved_model.h"
@@ -176,8 +177,7 @@ class ModelChecker {
       return Add("", status);
     }
     const MonitoredServable servable = MonitoredServables(alone).front();
-    const auto versions = FindVersions(
-        servable, [](int64_t /*number*/, const std::string& /*path*/) { return true; });
+    const auto versions = VersionsOf(servable);
     if (!versions.ok()) {
       return Add("base_path",
                  absl::Status(versions.status().code(),
@@ -187,15 +187,35 @@ class ModelChecker {
     }
     if (versions->empty()) {
       return Add("base_path",
-                 absl::NotFoundError(absl::StrCat(
-                     "'", servable.base_path, "' has no version to serve",
-                     HoldsSavedModel(servable.base_path)
-                         ? ", but is one itself; name the directory above it, and give this one a "
-                           "number for its name"
-                         : "; versions are directories whose names are numbers")));
+                 absl::NotFoundError(absl::StrCat("'", servable.base_path,
+                                                  "' has no version to serve", WhyNone(servable))));
     }
     for (const auto& [number, path] : *versions) CheckVersionOf(model, number, path);
     CheckLabels(model, *versions);
+  }
+
+  static absl::StatusOr<std::map<int64_t, std::string>> VersionsOf(
+      const MonitoredServable& servable) {
+    return FindVersions(servable,
+                        [](int64_t /*number*/, const std::string& /*path*/) { return true; });
+  }
+
+  // Why the base path has no version that the model's policy chooses.
+  static std::string WhyNone(MonitoredServable servable) {
+    if (HoldsSavedModel(servable.base_path)) {
+      return ", but is one itself; name the directory above it, and give this one a number for its "
+             "name";
+    }
+    servable.versions = {.kind = VersionChoice::Kind::kAll};
+    const auto present = VersionsOf(servable);
+    if (!present.ok() || present->empty()) {
+      return "; versions are directories whose names are numbers";
+    }
+    const auto number = [](std::string* out, const auto& version) {
+      absl::StrAppend(out, version.first);
+    };
+    return absl::StrCat(": none of those that model_version_policy names; there are ",
+                        absl::StrJoin(*present, ", ", number));
   }
 
   void CheckVersionOf(const ModelConfig& model, int64_t number, const std::string& path) {

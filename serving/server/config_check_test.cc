@@ -96,6 +96,17 @@ TEST_F(ConfigCheckTest, EveryModelOfAFileIsLookedAt) {
           StartsWith("12 model_config_list.config[5].base_path: version 1 of model 'e': ")));
 }
 
+TEST_F(ConfigCheckTest, APolicyThatNamesNoPresentVersionIsToldWithThoseThatAre) {
+  options_.model_config_file =
+      Write("policy.config",
+            absl::StrCat("model_config_list { config { name: 'a' model_platform: 'tensorflow'\n",
+                         "  base_path: '", half_plus_two_, "'\n",
+                         "  model_version_policy { specific { versions: 7 } } } }\n"));
+  EXPECT_THAT(
+      Check(),
+      ElementsAre(HasSubstr("none of those that model_version_policy names; there are 123")));
+}
+
 TEST_F(ConfigCheckTest, ModelsMayNotShareALog) {
   const std::string logging =
       absl::StrCat("base_path: '", half_plus_two_,

@@ -182,7 +182,7 @@ TEST_F(ServerTest, ConfigFileIsReadAgain) {
 TEST_F(ServerTest, OpLibraryThatIsNoneStopsTheStart) {
   options_.model_base_path = HalfPlusTwo();
   options_.op_library = "/no/such/library.so";
-  EXPECT_TRUE(absl::IsInvalidArgument(MakeServer()->Start()));
+  EXPECT_TRUE(absl::IsNotFound(MakeServer()->Start()));
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ TEST(OpLibraryTest, ALibraryWithoutAnAbiNumberIsRefused) {
   EXPECT_THAT(std::string(LoadOpLibrary(path).status().message()), HasSubstr("it names no op ABI"));
 }
 
-TEST(OpLibraryTest, AFileThatIsNoLibraryIsRefusedWithTheReason) {
+TEST(OpLibraryTest, AFileThatIsNotThereIsNotFound) {
   const auto added = LoadOpLibrary("/nonexistent/ops.so");
-  EXPECT_EQ(added.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(added.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(added.status().message()), HasSubstr("/nonexistent/ops.so"));
 }
 

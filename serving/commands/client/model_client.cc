@@ -85,6 +85,7 @@ absl::StatusOr<ModelClient> ModelClient::Create(const ServerFlags& flags,
       client.server_.find('/') != std::string::npos) {
     return UsageError(absl::StrCat("server '", client.server_, "' is not HOST:PORT"));
   }
+  RETURN_IF_ERROR(CheckPortOf(client.server_));
   if (!(flags.timeout > 0)) return UsageError("--timeout must be more than 0 seconds");
   client.timeout_ = absl::Seconds(flags.timeout);
   for (const std::string& header : flags.headers) {
