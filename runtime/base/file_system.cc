@@ -34,7 +34,7 @@ void SyncDirectory(const std::string& path) {
   if (fd.get() >= 0) ::fsync(fd.get());
 }
 
-// What a symbolic link leads to, and other paths as they are.
+// Returns the path that a symbolic link leads to, and other paths as they are.
 std::string TargetOf(const std::string& path) {
   struct stat info;
   if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;

@@ -35,7 +35,7 @@ bool HaveSameTypes(const tensorflow::OpDef& a, const tensorflow::OpDef& b) {
          absl::c_equal(a.output_arg(), b.output_arg(), are_equal);
 }
 
-// By the name of a function, the one to call for it.
+// Returns the functions to call for others, by the names of these.
 absl::flat_hash_map<std::string, std::string> Substitutes(
     const tensorflow::FunctionDefLibrary& library) {
   absl::flat_hash_map<absl::string_view, const tensorflow::FunctionDef*> preferred;

@@ -1,4 +1,4 @@
-// What the translations of element-wise ops share.
+// Apply() and helpers, which the translations of element-wise ops share.
 #pragma once
 
 #include <functional>

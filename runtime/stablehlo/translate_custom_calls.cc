@@ -82,7 +82,7 @@ void ApproximateTopK(Translator& t, const Operation& op) {
   }
 }
 
-// By the target of the call.
+// The handlers by the target of the call.
 constexpr NamedHandler kTargets[] = {
     {"ApproxTopK", ApproximateTopK},
     {"Sharding", PassThrough},

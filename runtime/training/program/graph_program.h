@@ -57,7 +57,7 @@ absl::Status RefuseKeys(const training::GraphSpec& spec, absl::Span<const char* 
 // Returns the field of a batch that feeds a placeholder.
 std::string FieldOf(const training::GraphSpec& spec, const Node& placeholder);
 
-// What a variable is a part of; empty for a whole one.
+// The place of a partition in its whole variable; empty for a variable that is whole.
 struct SavedPart {
   std::string whole_key;
   std::string slice;  // its place, as RestoreV2 has it
@@ -73,8 +73,8 @@ struct TrainedGraph {
   std::unique_ptr<Graph> graph;
   std::set<std::string> trainable;  // names of nodes
   std::string restore_node;         // of the graph's saver; empty if it has none
-  // By the names of nodes, what checkpoints have in any case, where the graph has no saver that
-  // tells.
+  // The variables that checkpoints have in any case, by the names of nodes, where the graph has no
+  // saver that tells.
   std::map<std::string, SavedPart> saved;
 };
 
