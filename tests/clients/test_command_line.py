@@ -48,6 +48,27 @@ def test_help_goes_to_standard_output(command):
     assert done("help", *command) == done(*command, "--help")
 
 
+@pytest.mark.parametrize("command", [["help"], ["--version"], ["inspect", "--json", VERSION]], ids=str)
+def test_a_full_disk_is_no_success(command):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        run = subprocess.run([str(binary()), *map(str, command)], stdout=full, text=True,
+                             stderr=subprocess.PIPE, timeout=120, check=False)
+    assert run.returncode == 1
+    assert "cannot write the standard output: No space left on device" in run.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["client", "predict", "m", "--server=localhost:74036", "--input=x=[1]"],
+    ["client", "predict", "m", "--rest", "--server=localhost:74036", "--input=x=[1]"],
+    ["rollout", "status", "--admin=[::1]:74036"],
+    ["health", "--address=localhost:0"],
+    ["profile", "localhost:99999999999"],
+], ids=lambda arguments: arguments[0])
+def test_numbers_that_are_no_ports_reach_no_other_server(arguments):
+    code, _, err = tessera(*arguments)
+    assert code == 2 and "is no port" in err
+
+
 def test_help_knows_every_command():
     commands = re.findall("^  ([a-z]+)  ", done("help"), re.MULTILINE)
     assert commands[:3] == ["serve", "inspect", "run"]
