@@ -255,5 +255,16 @@ TEST(FuseRecurrenceTest, OneStateForTheWholeBatch) {
   EXPECT_TRUE(loop.g.ExpectSameResults(kFuse, loop.args, kTolerance));
 }
 
+TEST(FuseRecurrenceTest, OneRowOfInputForAllStates) {
+  for (const bool is_gru : {false, true}) {
+    for (const bool last_only : {false, true}) {
+      LoopGraph loop({.is_gru = is_gru, .last_only = last_only});
+      const Shape x = loop.args[0].shape();
+      loop.args[0] = Ramp({x.dim(0), 1, x.dim(2)}, 0.02f);
+      EXPECT_TRUE(loop.g.ExpectSameResults(kFuse, loop.args, kTolerance));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera

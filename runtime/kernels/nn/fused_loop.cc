@@ -27,9 +27,20 @@ Tensor AsOneStep(const Tensor& matrix) {
   return step;
 }
 
+// [steps, rows, width] of [steps, 1, width]: each step's row `rows` times.
+absl::StatusOr<Tensor> RowForEach(KernelContext& ctx, const Tensor& x, int64_t rows) {
+  const int64_t width = x.dim(2);
+  ASSIGN_OR_RETURN(Tensor all, ctx.AllocateTemp(DType::kFloat, {x.dim(0), rows, width}));
+  for (int64_t i = 0; i < x.dim(0) * rows; ++i) {
+    std::copy_n(x.data<float>() + i / rows * width, width, all.data<float>() + i * width);
+  }
+  return all;
+}
+
 }  // namespace
 
 struct FusedLoopKernel::Extent {
+  Tensor x;  // with a row for each state
   int64_t steps = 0, batch = 0, units = 0, size = 0;
 };
 
@@ -55,8 +66,7 @@ absl::Status FusedLoopKernel::Prepare(const PrepareContext& context) {
   return input_product_->Prepare(context, /*transpose_b=*/false, WeightUse::kOnceARun);
 }
 
-absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(
-    const KernelContext& ctx) const {
+absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(KernelContext& ctx) const {
   const Tensor &x = ctx.input(0), &recurrent = ctx.input(recurrent_);
   if (x.rank() != 3 || recurrent.rank() != 2 || recurrent.dim(1) % num_gates_ != 0 ||
       recurrent.dim(1) / num_gates_ != recurrent.dim(0)) {
@@ -64,7 +74,7 @@ absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(
                                                    " cannot have recurrent weights of ",
                                                    recurrent.shape().ToString()));
   }
-  Extent extent{.batch = x.dim(1), .units = recurrent.dim(0)};
+  Extent extent{.x = x, .batch = x.dim(1), .units = recurrent.dim(0)};
   const int64_t columns = recurrent.dim(1);
   if (kernel_.size() == 0) {
     if (x.dim(2) != columns) {
@@ -76,6 +86,15 @@ absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(
   }
   if (bias_.size() > 0 && !(ctx.input(bias_.begin).shape() == Shape{columns})) {
     return DoesNotFit("the bias", ctx.input(bias_.begin).shape(), Shape{columns});
+  }
+  // Products with one row of x are added to those with all rows of the states.
+  if (extent.batch == 1) {
+    for (int i = states_.begin; i < states_.end; ++i) {
+      if (ctx.input(i).rank() == 2) extent.batch = std::max(extent.batch, ctx.input(i).dim(0));
+    }
+    if (extent.batch > 1) {
+      ASSIGN_OR_RETURN(extent.x, RowForEach(ctx, x, extent.batch));
+    }
   }
   for (int i = states_.begin; i < states_.end; ++i) {
     const Shape& shape = ctx.input(i).shape();
@@ -142,7 +161,7 @@ absl::Status FusedLoopKernel::Compute(KernelContext& ctx) {
 
 absl::Status FusedLoopKernel::RunAll(KernelContext& ctx, const Extent& extent,
                                      absl::Span<Tensor> states, Tensor* y) const {
-  const Tensor& x = ctx.input(0);
+  const Tensor& x = extent.x;
   const int64_t columns = num_gates_ * extent.units;
   const int64_t most = std::max<int64_t>(1, kChunkFloats / (extent.batch * columns));
   const int64_t chunks = (extent.steps + most - 1) / most;

@@ -47,7 +47,7 @@ class FusedLoopKernel : public OpKernel {
 
  private:
   struct Extent;
-  absl::StatusOr<Extent> ReadExtent(const KernelContext& ctx) const;
+  absl::StatusOr<Extent> ReadExtent(KernelContext& ctx) const;
   absl::StatusOr<std::vector<Tensor>> InitialStates(KernelContext& ctx, const Extent& extent) const;
   absl::Status RunAll(KernelContext& ctx, const Extent& extent, absl::Span<Tensor> states,
                       Tensor* y) const;
