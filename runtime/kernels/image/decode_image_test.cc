@@ -82,6 +82,17 @@ TEST(DecodeImageTest, AGifNeedsNoEnd) {
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_EQ(std::memcmp(cut->raw(), image.raw(), image.size_bytes()), 0);
   EXPECT_FALSE(Decode("DecodeGif", whole.substr(0, whole.size() - 8)).ok());
+  // The frame stands between the table of colours and the last byte.
+  const std::string frame = whole.substr(37, whole.size() - 38);
+  std::string twice = whole;
+  twice.insert(whole.size() - 1, frame);
+  EXPECT_EQ(Decode("DecodeGif", twice)->dim(0), 2);
+  for (size_t cut = 4; cut < frame.size(); ++cut) {
+    const auto first = Decode("DecodeGif", twice.substr(0, twice.size() - cut));
+    ASSERT_TRUE(first.ok()) << first.status() << " without the last " << cut << " bytes";
+    EXPECT_EQ(std::memcmp(first->raw(), image.raw(), image.size_bytes()), 0);
+    EXPECT_EQ(first->dim(0), 1) << "without the last " << cut << " bytes";
+  }
 }
 
 TEST(DecodeImageTest, GreyIsMadeOfColours) {
