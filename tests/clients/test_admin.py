@@ -205,6 +205,18 @@ def test_both_protocols_are_encrypted(encrypted, messages):
     assert server.http("GET", "/livez")[0] == 200, "REST stays plain without its own flag"
 
 
+def test_a_client_that_offers_both_protocols_gets_pages(encrypted):
+    """Browsers and curl prefer HTTP/2, which only gRPC speaks here."""
+    _, authority, port = encrypted
+    key, cert = authority.sign_files("browser")
+    page = subprocess.run(
+        ["curl", "--silent", "--fail", "--http2", "--cacert", authority.ca_file, "--cert", cert,
+         "--key", key, f"https://127.0.0.1:{port}/dashboard"],
+        capture_output=True, text=True, timeout=SECONDS, check=True,
+    )
+    assert "</html>" in page.stdout.lower()
+
+
 def test_the_command_reaches_an_encrypted_address(encrypted):
     _, authority, port = encrypted
     key, cert = authority.sign_files("command")
