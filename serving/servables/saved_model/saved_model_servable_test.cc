@@ -181,6 +181,8 @@ TEST_F(SavedModelServableTest, AnotherShapeIsToldWhenTheRunFails) {
 TEST_F(SavedModelServableTest, WhatIsNoSingleTensorIsNamed) {
   ExpectError(Predict("sparse_input", {{"x", kX}}), kInvalid,
               "input 'x' of signature 'sparse_input' is made of several tensors");
+  ExpectError(Predict("ragged_input", {{"x", kX}}), kInvalid,
+              "input 'x' of signature 'ragged_input' is made of several tensors");
   ExpectError(Predict("ragged_output", {{"x", kX}}), kInvalid,
               "output 'r' of signature 'ragged_output' is made of several tensors");
   ASSERT_TRUE(Predict("ragged_output", {{"x", kX}}, {"y"}).ok());

@@ -14,6 +14,7 @@ absl::Status NameUnfitInputs(const SignatureRuns& runs, absl::Span<const Tensor>
   std::vector<std::string> wrong_dtypes, wrong_shapes;
   for (size_t i = 0; i < feeds.size(); ++i) {
     const SignatureRuns::Input& input = runs.inputs()[i];
+    if (input.tensor->run_name.empty()) return error;  // it is no one tensor, as the error says
     const DType dtype = input.tensor->dtype;
     const PartialShape& shape = input.tensor->shape;
     const std::string expects =
