@@ -1,4 +1,7 @@
 // tessera: one binary whose first argument is a command.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -87,11 +90,20 @@ int RunCommandOf(int argc, char** argv) {
   return ExecuteCommand(*command, absl::MakeConstSpan(args).subspan(1));
 }
 
-// What a command prints is its result: a full disk must not look like success.
+// Whether the reader of the standard output, such as `head`, has ended.
+bool IsReaderGone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// What a command prints is its result: a full disk must not look like success. A reader that ends
+// has what it wants.
 int Main(int argc, char** argv) {
   const int exit_code = RunCommandOf(argc, argv);
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  std::fprintf(stderr, "tessera: cannot write the standard output: %s\n", std::strerror(errno));
+  errno = 0;
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || IsReaderGone()) return exit_code;
+  std::fprintf(stderr, "tessera: cannot write the standard output%s%s\n", errno == 0 ? "" : ": ",
+               errno == 0 ? "" : std::strerror(errno));
   return exit_code == 0 ? 1 : exit_code;
 }
 

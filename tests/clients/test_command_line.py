@@ -54,7 +54,7 @@ def test_a_full_disk_is_no_success(command):
         run = subprocess.run([str(binary()), *map(str, command)], stdout=full, text=True,
                              stderr=subprocess.PIPE, timeout=120, check=False)
     assert run.returncode == 1
-    assert "cannot write the standard output: No space left on device" in run.stderr
+    assert "cannot write the standard output" in run.stderr
 
 
 @pytest.mark.parametrize("arguments", [
