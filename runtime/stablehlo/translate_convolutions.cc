@@ -1,26 +1,12 @@
 // Convolutions, by way of the op that is best at each: Conv2D, DepthwiseConv2dNative and Conv3D
 // where dimensions can be brought into their order, otherwise XlaConvV2.
 #include <algorithm>
-#include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/stablehlo/translator.h"
 #include "xla/xla_data.pb.h"
 
 namespace tessera::stablehlo {
 namespace {
-
-Dims Joined(std::initializer_list<Dims> parts) {
-  Dims all;
-  for (const Dims& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-Dims Select(const Dims& dims, const Dims& positions) {
-  Dims selected;
-  for (int64_t p : positions) selected.push_back(dims[p]);
-  return selected;
-}
 
 Dims Inverse(const Dims& permutation) {
   Dims inverse(permutation.size());
@@ -29,10 +15,9 @@ Dims Inverse(const Dims& permutation) {
 }
 
 bool IsPermutation(const Dims& dims, size_t rank) {
-  Dims sorted = dims, ascending(rank);
+  Dims sorted = dims;
   std::sort(sorted.begin(), sorted.end());
-  std::iota(ascending.begin(), ascending.end(), 0);
-  return sorted == ascending;
+  return sorted == Ascending(0, static_cast<int64_t>(rank));
 }
 
 bool HasOther(const Dims& dims, int64_t usual) {
@@ -121,7 +106,6 @@ Expr General(Translator& t, const Convolution& c, const Expr& input, const Expr&
 // Pads an input whose channels are last, and spreads its elements; what is left for the
 // convolution needs neither.
 Expr Padded(Translator& t, const Expr& input, Convolution* c) {
-  const Expr zero_row = t.build().Ints({0});
   Expr low, high;
   if (c->dynamic_padding.empty()) {
     Dims before = {0}, after = {0};
@@ -135,8 +119,9 @@ Expr Padded(Translator& t, const Expr& input, Convolution* c) {
     const std::vector<Expr> sides =
         CallAll("Unpack", {c->dynamic_padding}, {{"num", int64_t{2}}, {"axis", int64_t{1}}});
     if (sides.size() != 2) return Expr();
-    low = Concat({zero_row, sides[0], zero_row}, 0);
-    high = Concat({zero_row, sides[1], zero_row}, 0);
+    const Expr none = t.build().Ints({0});
+    low = Concat({none, sides[0], none}, 0);
+    high = Concat({none, sides[1], none}, 0);
   }
   Dims interior = {0};
   for (int64_t dilation : c->input_dilation) interior.push_back(dilation - 1);

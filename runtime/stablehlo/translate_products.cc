@@ -1,6 +1,5 @@
 // Products of matrices: dot_general.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "runtime/stablehlo/translator.h"
@@ -10,24 +9,6 @@ namespace {
 
 bool Contains(const Dims& dims, int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
-
-Dims Joined(std::initializer_list<Dims> parts) {
-  Dims all;
-  for (const Dims& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-Dims Ascending(int64_t begin, int64_t end) {
-  Dims dims(std::max<int64_t>(end - begin, 0));
-  std::iota(dims.begin(), dims.end(), begin);
-  return dims;
-}
-
-Dims Select(const Dims& dims, const Dims& positions) {
-  Dims selected;
-  for (int64_t p : positions) selected.push_back(dims[p]);
-  return selected;
 }
 
 int64_t Product(const Dims& dims) {

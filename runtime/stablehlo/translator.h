@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/graph/graph.h"
+#include "runtime/stablehlo/dims.h"
 #include "runtime/stablehlo/module.h"
 #include "runtime/training/gradients/graph_builder.h"
 
@@ -19,8 +20,6 @@ class FunctionDefLibrary;
 }  // namespace tensorflow
 
 namespace tessera::stablehlo {
-
-using Dims = std::vector<int64_t>;
 
 // A value of the module in the graph. StableHLO broadcasts explicitly before each element-wise op,
 // the ops here do it themselves: a broadcast value is therefore kept as what it was before, and
