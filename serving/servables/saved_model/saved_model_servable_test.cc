@@ -181,12 +181,15 @@ TEST_F(SavedModelServableTest, AnotherShapeIsToldWhenTheRunFails) {
 TEST_F(SavedModelServableTest, WhatIsNoSingleTensorIsNamed) {
   ExpectError(Predict("sparse_input", {{"x", kX}}), kInvalid,
               "input 'x' of signature 'sparse_input' is made of several tensors");
-  ExpectError(Predict("ragged_input", {{"x", kX}}), kInvalid,
-              "input 'x' of signature 'ragged_input' is made of several tensors");
   ExpectError(Predict("ragged_output", {{"x", kX}}), kInvalid,
               "output 'r' of signature 'ragged_output' is made of several tensors");
   ASSERT_TRUE(Predict("ragged_output", {{"x", kX}}, {"y"}).ok());
   EXPECT_THAT(result_.outputs.at(0).tensor.flat<float>(), ElementsAre(3, 4));
+  // What TensorFlow calls a composite tensor has no dtype either.
+  SavedModelBundle bundle = MakeLinearBundle(&log_);
+  bundle.signatures["sparse_input"].inputs["x"].dtype = DType::kInvalid;
+  servable_ = *SavedModelServable::Create(std::move(bundle), {});
+  ExpectError(Predict("sparse_input", {{"x", kX}}), kInvalid, "is made of several tensors");
 }
 
 TEST_F(SavedModelServableTest, DefaultsFillAbsentInputs) {

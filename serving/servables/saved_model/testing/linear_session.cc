@@ -113,8 +113,6 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
   // A tensor that is sparse or composite has no name of its own.
   s["sparse_input"] = {
       .inputs = {{"x", Floats("")}}, .outputs = {{"y", Floats("y:0")}}, .method_name = predict};
-  s["ragged_input"] = s["sparse_input"];
-  s["ragged_input"].inputs["x"].dtype = DType::kInvalid;
   s["ragged_output"] = {.inputs = {{"x", Floats("x:0")}},
                         .outputs = {{"r", Floats("")}, {"y", Floats("y:0")}},
                         .method_name = predict};
