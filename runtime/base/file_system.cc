@@ -96,7 +96,8 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& link_or_path) {
   // process and call, so that writers of one path do not mix.
   std::string temporary =
       absl::StrCat(path, ".tmp.", ::getpid(), ".", counter.fetch_add(1, std::memory_order_relaxed));
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                        exists ? 0600 : 0666);  // what is replaced may be for nobody else to read
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
   if (exists) {
     // An owner that this process may not set is no reason to fail.

@@ -32,12 +32,12 @@ struct PackedFormat {
 // Constant weights are packed by OpKernel::Prepare(), in a format that all runs need, or by the
 // first run that needs a format. Other weights may still be the same many times in a run: a loop
 // passes them unchanged from one iteration to the next. They are packed once the same tensor has
-// come several times in succession in one run. What came in runs before does not count, because the
-// algorithms of a run, and with them its last bits, must not depend on them: a training run that is
-// resumed computes what it would have. This object then shares their buffer. As long as it does,
-// nobody writes to the buffer, which kernels do only to buffers that they hold alone, and no other
-// tensor can lie at its address. So a packed format always belongs to the weights that it is
-// returned for.
+// come several times in succession in one run, and used packed as long as they come. How often
+// others came in runs before does not count, because the algorithms of a run, and with them its
+// last bits, must not depend on it: a training run, which changes its weights, computes when it is
+// resumed what it would have. This object then shares their buffer. As long as it does, nobody
+// writes to the buffer, which kernels do only to buffers that they hold alone, and no other tensor
+// can lie at its address. So a packed format always belongs to the weights that it is returned for.
 //
 // After packing, the pages of the original weights leave resident memory, but not the page cache.
 // Scaled weights are multiplied while they are packed; the scaled values are kept in no other
@@ -94,11 +94,11 @@ class PackedWeights {
   const Tensor constant_{};  // without a value if it is not known
   // How often the last weights came in succession, and how often weights must come to be packed.
   // Both are of the last run. Weights are compared by address, which is a reason to pack, and never
-  // one to use a format.
-  std::atomic<const char*> last_seen_{nullptr}, panels_from_{nullptr};
+  // one to use a format, but for those that are held.
+  std::atomic<const char*> last_seen_{nullptr}, held_{nullptr}, panels_from_{nullptr};
   std::atomic<int64_t> last_step_{-1};
   std::atomic<bool> holds_of_this_step_{false};
-  std::atomic<int> times_seen_{0}, times_needed_{2};
+  std::atomic<int> times_seen_{0}, times_needed_{0};
   absl::Mutex mu_;
   Tensor values_ ABSL_GUARDED_BY(mu_), scale_ ABSL_GUARDED_BY(mu_);
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mu_);

@@ -303,17 +303,29 @@ TEST(PackedWeightsTest, InvariantsOfALoopArePackedByItsSecondIteration) {
 }
 
 TEST(PackedWeightsTest, WhatARunPacksDoesNotDependOnTheRunsBefore) {
-  const Tensor weights = RandomTensor({8, 8}, 1), others = RandomTensor({8, 8}, 2);
   WeightsInput input(nullptr);
-  for (const Tensor* const each : {&weights, &weights, &others, &weights}) {
+  for (int run = 0; run < 5; ++run) {
+    const Tensor weights = RandomTensor({8, 8}, run);
     input.BeginRun();
-    EXPECT_FALSE(input.PacksIn(*each)) << "the runs before do not count";
-    EXPECT_TRUE(input.PacksIn(*each));
-    EXPECT_TRUE(input.PacksIn(*each));
+    EXPECT_FALSE(input.PacksIn(weights)) << "the runs before do not count";
+    EXPECT_TRUE(input.PacksIn(weights));
+    EXPECT_TRUE(input.PacksIn(weights));
   }
+  const Tensor once_a_run = RandomTensor({8, 8}, 5);
   for (int run = 0; run < 5; ++run) {
     input.BeginRun();
-    EXPECT_FALSE(input.PacksIn(weights));
+    EXPECT_FALSE(input.PacksIn(once_a_run));
+  }
+}
+
+TEST(PackedWeightsTest, RunsAtOnceUseWhatOneOfThemHasPacked) {
+  const Tensor weights = RandomTensor({8, 8}, 1);
+  WeightsInput input(nullptr);
+  EXPECT_FALSE(input.PacksIn(weights));
+  EXPECT_TRUE(input.PacksIn(weights));
+  for (int turn = 0; turn < 4; ++turn) {
+    input.BeginRun();
+    EXPECT_TRUE(input.PacksIn(weights));
   }
 }
 
