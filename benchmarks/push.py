@@ -2,7 +2,7 @@
 """New weights for a live model: a folder with weights alone against a whole SavedModel of the same.
 
     scripts/bench push [--models=resnet50,weights_100mb,weights_500mb] [--rounds=10] [--seconds=10]
-                       [--load_priority=idle]
+                       [--load_priority=low]
 
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--models", default="resnet50,weights_100mb,weights_500mb")
     parser.add_argument("--rounds", type=int, default=10, help="pushes of each kind without requests")
     parser.add_argument("--seconds", type=float, default=10, help="of pushes of each kind beside requests")
-    parser.add_argument("--load_priority", default="idle", choices=("idle", "low", "none"),
+    parser.add_argument("--load_priority", default="low", choices=("low", "idle", "none"),
                         help="of loads without requests; at idle they wait for all else on the machine")
     parser.add_argument("--rate_share", type=float, default=0.5, help="of what the server can do")
     options = parser.parse_args()

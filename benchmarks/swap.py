@@ -2,7 +2,7 @@
 """What requests notice while new versions of a large model load, warm up and go live.
 
     scripts/bench swap [--models=half_plus_two,resnet50] [--megabytes=100,500]
-                       [--loading=designed,request_pool] [--seconds=20] [--rate_share=0.5]
+                       [--loading=designed,idle,request_pool] [--seconds=20] [--rate_share=0.5]
 
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
@@ -11,6 +11,7 @@ One model is asked over gRPC, as a Poisson process at a share of what the server
 another model, one that nobody asks, take each other's place beside it. Windows alternate: quiet,
 then a swap, from the moment the new version's folder has its name until the old version is gone.
 Versions are asked for their states in both, so that what the questions cost is in both.
+`idle` loads at --load_priority=idle: in the time that nothing else on the machine wants.
 `request_pool` loads with --load_priority=none: at the priority and on the threads of requests. The
 generator shares the machine's cores with the server.
 """
@@ -33,7 +34,11 @@ from tensorflow_serving.apis import model_management_pb2
 from clients.client import Client
 from clients.server import Model, Server, config_text
 
-LOADING = {"designed": [], "request_pool": ["--load_priority=none"]}
+LOADING = {
+    "designed": [],
+    "idle": ["--load_priority=idle"],
+    "request_pool": ["--load_priority=none"],
+}
 # Of the closed loop that measures what the server can do: one a core. With more, requests are read
 # and answered many at a time, which makes each cheaper than those of a Poisson process are.
 IN_FLIGHT = len(os.sched_getaffinity(0))

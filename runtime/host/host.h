@@ -27,7 +27,7 @@ class Host {
  public:
   // Work that gives way to requests, such as loading and warming up a model.
   struct Background {
-    ThreadPriority priority = ThreadPriority::kIdle;
+    ThreadPriority priority = ThreadPriority::kLow;
     // The share of the cores that such work may use, 0 < cpu_share <= 1.
     double cpu_share = 1;
   };

@@ -61,7 +61,9 @@ TEST(HostTest, ItsThreadsRoundDenormalsToZero) {
 }
 
 TEST(HostTest, BackgroundWorkHasItsPriorityAndCores) {
-  const Host host({.inter_op_threads = 1, .background = Host::Background{.cpu_share = 1e-9}});
+  const Host host(
+      {.inter_op_threads = 1,
+       .background = Host::Background{.priority = ThreadPriority::kIdle, .cpu_share = 1e-9}});
   EXPECT_EQ(host.background_cores().size(), 1);
   EXPECT_EQ(host.background_pool()->num_threads(), 1);
   RunInBackground(host, [&] {

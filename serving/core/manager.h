@@ -76,7 +76,7 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     // The most bytes that the estimates of all loaded versions may add up to. 0: no limit.
     int64_t memory_limit = 0;
     // Priority of the load and unload threads after StartYielding().
-    ThreadPriority priority = ThreadPriority::kIdle;
+    ThreadPriority priority = ThreadPriority::kLow;
     // The pool that loads compute in after StartYielding(), so that they do not hold up requests.
     // Null: loads compute in the pools of requests. Must outlive the manager.
     ThreadPool* background_pool = nullptr;

@@ -361,7 +361,7 @@ TEST(AspiredVersionsManagerTest, LoadsYieldOnceThereAreRequests) {
   ThreadPool background({.num_threads = 1});
   std::atomic<int> policy{-1};
   std::atomic<ThreadPool*> pool{nullptr};
-  Fixture f({.background_pool = &background});
+  Fixture f({.priority = ThreadPriority::kIdle, .background_pool = &background});
   auto aspire = [&](int64_t number) {
     policy = -1;
     AspiredVersions<std::unique_ptr<Loader>> data;
@@ -392,7 +392,7 @@ TEST(AspiredVersionsManagerTest, UnloadsYieldUntilTheManagerEnds) {
   };
   std::atomic<int> first{-1}, second{-1};
   {
-    Fixture f;
+    Fixture f({.priority = ThreadPriority::kIdle});
     auto aspire = [&](int64_t number, std::atomic<int>* policy) {
       AspiredVersions<std::unique_ptr<Loader>> data;
       data.push_back({{"m", number}, std::make_unique<UnloadLoader>(policy)});

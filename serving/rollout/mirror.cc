@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "runtime/host/background.h"
 #include "serving/servables/named_outputs.h"
 
 namespace tessera::serving {
@@ -160,7 +159,7 @@ std::unique_ptr<Mirror::Copy> Mirror::Pop() {
 
 void Mirror::RunThread() {
   pthread_setname_np(pthread_self(), "mirror");
-  SetThreadPriority(ThreadPriority::kIdle);
+  SetThreadPriority(options_.priority);
   if (const absl::Status bound = options_.cores.BindThisThread(); !bound.ok()) {
     LOG(WARNING) << "mirror: " << bound.message();
   }

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/host/background.h"
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
 #include "serving/core/metrics.h"
@@ -35,7 +36,7 @@
 namespace tessera::serving {
 
 // Copies wait in a bounded queue for threads that yield to requests, as those that load models do:
-// they run at idle priority, on the cores of background work, and pause while requests come. What
+// they run at the priority and on the cores of background work, and pause while requests come. What
 // finds the queue full is dropped, and counted by the measurer. A server has one mirror for all of
 // its models.
 //
@@ -49,6 +50,7 @@ class Mirror {
     // on any core, and the runs in the pools of requests. Must outlive the mirror.
     ThreadPool* background_pool = nullptr;
     CoreSet cores;
+    ThreadPriority priority = ThreadPriority::kLow;
     Pacer* pacer = nullptr;
     // The most copies that wait, and the bytes that they hold.
     int64_t max_requests = 256;

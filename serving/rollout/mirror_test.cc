@@ -1,5 +1,7 @@
 #include "serving/rollout/mirror.h"
 
+#include <sched.h>
+
 #include <functional>
 #include <string>
 #include <thread>
@@ -353,6 +355,7 @@ TEST_F(MirrorTest, RunsInTheBackgroundOfTheHost) {
   };
   Start({.background_pool = host.background_pool(),
          .cores = host.background_cores(),
+         .priority = ThreadPriority::kIdle,
          .pacer = &host.pacer()});
   Offer(Tensor::Scalar(1.0f), Tensor::Scalar(1.0f));
   ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == 1; }));

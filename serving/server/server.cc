@@ -194,6 +194,7 @@ void Server::MakeMirror() {
   mirror_ =
       std::make_unique<Mirror>(Mirror::Options{.background_pool = host_->background_pool(),
                                                .cores = host_->background_cores(),
+                                               .priority = settings_.load_priority,
                                                .pacer = &host_->pacer(),
                                                .metrics = &metrics_},
                                [this](const ServableId& id) {

@@ -117,8 +117,9 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
             "what all loaded versions may take together, by the sizes of their files, such as "
             "6GiB; a version beyond that is refused; empty: no limit");
   flags.Add("load_priority", &o.load_priority,
-            "how loading makes way for requests: idle (SCHED_IDLE), low (10 nice levels), or none, "
-            "for comparison: at the priority and in the thread pools of requests");
+            "how loading makes way for requests: low (10 nice levels), idle (SCHED_IDLE: it takes "
+            "minutes where other work keeps all cores busy), or none, for comparison: at the "
+            "priority and in the thread pools of requests");
   flags.Add("rollout_state_file", &o.rollout_state_file,
             "where rollouts are kept over a restart; empty: the file of config with "
             ".rollout-state appended");

@@ -65,7 +65,7 @@ struct ServerOptions {
   bool flush_filesystem_caches = true;
   // These are not in tensorflow_model_server.
   std::string memory_limit;
-  std::string load_priority = "idle";
+  std::string load_priority = "low";
   float load_cpu_share = 0.5;
   int32_t version_settle_seconds = 2;
   std::string version_marker_file;

@@ -199,7 +199,7 @@ absl::StatusOr<ThreadPriority> ReadLoadPriority(const ServerOptions& options) {
   if (text == "low") return ThreadPriority::kLow;
   if (text == "none") return ThreadPriority::kNormal;
   return absl::InvalidArgumentError(
-      absl::StrCat("load_priority is '", text, "'; it must be idle, low or none"));
+      absl::StrCat("load_priority is '", text, "'; it must be low, idle or none"));
 }
 
 std::optional<LogSeverity> ReadLogLevel(const ServerOptions& options, ConfigReport* report) {

@@ -37,7 +37,7 @@ struct ServerSettings {
   std::set<std::string> saved_model_tags;
   SessionOptions session;    // has thread counts, but no pools yet
   int64_t memory_limit = 0;  // in bytes; 0: no limit
-  ThreadPriority load_priority = ThreadPriority::kIdle;
+  ThreadPriority load_priority = ThreadPriority::kLow;
   RotationOptions request_log;
   std::optional<LogSeverity> log_level;  // without a value, as the environment says
 };

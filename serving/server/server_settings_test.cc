@@ -233,16 +233,16 @@ TEST_F(ServerSettingsTest, TagsAreAList) {
 
 TEST_F(ServerSettingsTest, HowModelsAreLoaded) {
   EXPECT_EQ(ReadSettings(options_)->memory_limit, 0);
-  EXPECT_EQ(ReadSettings(options_)->load_priority, ThreadPriority::kIdle);
-  options_.memory_limit = "2GiB";
-  options_.load_priority = "low";
-  EXPECT_EQ(ReadSettings(options_)->memory_limit, int64_t{2} << 30);
   EXPECT_EQ(ReadSettings(options_)->load_priority, ThreadPriority::kLow);
+  options_.memory_limit = "2GiB";
+  options_.load_priority = "idle";
+  EXPECT_EQ(ReadSettings(options_)->memory_limit, int64_t{2} << 30);
+  EXPECT_EQ(ReadSettings(options_)->load_priority, ThreadPriority::kIdle);
   options_.memory_limit = "much";
   ExpectRefused(kInvalid, "memory_limit: 'much' is no size");
   options_.memory_limit = "";
   options_.load_priority = "high";
-  ExpectRefused(kInvalid, "it must be idle, low or none");
+  ExpectRefused(kInvalid, "it must be low, idle or none");
   options_.load_priority = "none";
   options_.load_cpu_share = 0;
   ExpectRefused(kInvalid, "load_cpu_share is 0");
