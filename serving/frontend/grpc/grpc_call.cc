@@ -84,6 +84,8 @@ GrpcCall::GrpcCall(const grpc::CallbackServerContext* context, const grpc::ByteB
       method_(method),
       bytes_in_(handler->access_log() == nullptr ? 0 : request.Length()),
       response_(response),
-      deadline_(DeadlineOf(*context)) {}
+      deadline_(DeadlineOf(*context)) {
+  handler_->num_calls().fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace tessera::serving

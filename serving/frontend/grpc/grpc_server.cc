@@ -1,5 +1,6 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -20,6 +22,11 @@ namespace {
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
+// How long a server that shuts down must have run no request before it cancels streams: longer than
+// a request is on its way that a client sent before it knew. And how often that is looked at.
+constexpr absl::Duration kIdleTime = absl::Seconds(1);
+constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
+
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 void RemoveStaleSocket(const std::string& path) {
   struct stat info;
@@ -29,7 +36,8 @@ void RemoveStaleSocket(const std::string& path) {
 }  // namespace
 
 GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
-    : pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
+    : handler_(handler),
+      pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
       model_service_(handler) {
@@ -98,9 +106,24 @@ GrpcServer::~GrpcServer() {
   if (server_ != nullptr) Shutdown(absl::Now());
 }
 
+void GrpcServer::CancelIdleStreams(const absl::Notification& ended) {
+  absl::Time last_run = absl::Now();
+  while (!ended.WaitForNotificationWithTimeout(kLookInterval)) {
+    const absl::Time now = absl::Now();
+    if (handler_->num_calls().load(std::memory_order_acquire) > 0) last_run = now;
+    if (now - last_run < kIdleTime) continue;
+    grpc_server_cancel_all_calls(server_->c_server());
+    return;
+  }
+}
+
 void GrpcServer::Shutdown(absl::Time deadline) {
   if (auto* health = server_->GetHealthCheckService(); health != nullptr) health->Shutdown();
+  absl::Notification ended;
+  std::thread watch([&] { CancelIdleStreams(ended); });
   server_->Shutdown(absl::ToChronoTime(deadline));
+  ended.Notify();
+  watch.join();
 }
 
 }  // namespace tessera::serving
