@@ -1,6 +1,7 @@
 #include "runtime/optimize/prune_control_edges.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -60,6 +61,52 @@ bool IsRedundant(const OptimizationItem& item, const FunctionLibrary* library, N
   return meets && reached.size() < kMaxNodes;
 }
 
+// Returns true if the node fails on purpose, or calls what may do so.
+bool MayAssert(const Node& node, const FunctionLibrary* library) {
+  if (node.op().Has(OpTrait::kCallsFunctions)) return HasSideEffect(node, library);
+  return node.op().Has(OpTrait::kAsserts);
+}
+
+// The assertions that run before each node of a graph, itself included, as bits.
+class Assertions {
+ public:
+  Assertions(const Graph& graph, const std::vector<Node*>& order) : before_(graph.id_bound()) {
+    const FunctionLibrary* const library = graph.library().get();
+    uint64_t next = 1;
+    for (const Node* node : order) {
+      uint64_t& before = before_[node->id()] = Before(*node, nullptr);
+      if (!MayAssert(*node, library)) continue;
+      before |= next;
+      if (next != kOthers) next <<= 1;
+    }
+  }
+
+  // Returns true if an assertion runs before `to` by this control edge alone. Removing an edge for
+  // which that is false changes what runs before any node in no way.
+  bool AreOrderedBy(const Node& from, const Node& to) const {
+    const uint64_t before = before_[from.id()];
+    return (before & ~Before(to, &from)) != 0 || (before & kOthers) != 0;
+  }
+
+ private:
+  // All assertions that have no bit of their own.
+  static constexpr uint64_t kOthers = uint64_t{1} << 63;
+
+  // Leaves the control edge from `ignored` out.
+  uint64_t Before(const Node& node, const Node* ignored) const {
+    uint64_t before = 0;
+    for (const Endpoint& input : node.inputs()) {
+      if (input.node != nullptr) before |= before_[input.node->id()];
+    }
+    for (const Node* control : node.control_inputs()) {
+      if (control != ignored) before |= before_[control->id()];
+    }
+    return before;
+  }
+
+  std::vector<uint64_t> before_;  // by node id
+};
+
 }  // namespace
 
 absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) const {
@@ -94,13 +141,17 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
     }
     for (const Node* to : node->control_outputs()) join(to);
   }
+  const Assertions assertions(graph, order);
   for (Node* from : order) {
     const std::vector<Node*> outputs = from->control_outputs();
     for (Node* to : outputs) {
       if (item.IsPreserved(to)) continue;
       const bool is_needed =
           effect_before[from->id()] || (read_before[from->id()] && effect_after[to->id()]);
-      if (is_needed && !IsRedundant(item, library, from, to)) continue;
+      if (is_needed &&
+          (assertions.AreOrderedBy(*from, *to) || !IsRedundant(item, library, from, to))) {
+        continue;
+      }
       graph.RemoveControlEdge(from, to);
       *changed = true;
     }

@@ -62,6 +62,28 @@ TEST_F(PruneControlEdgesTest, WhatDataOrdersNeedsNoEdge) {
   EXPECT_TRUE(Survives(read_, derivative));
 }
 
+TEST_F(PruneControlEdgesTest, AnAssertionStaysBeforeWhatItGuards) {
+  const Endpoint is_good = g_.Op("Less", {x_, g_.Op("Neg", {x_})});
+  Node* const guard = g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
+  g_.Keep(guard);
+  Node* const guarded = g_.Op("Square", {x_}).node;
+  Node* const result = g_.Op("Exp", {{guarded, 0}}).node;
+  g_.Result({result, 0});
+  g_.graph.AddControlEdge(guard, result);  // as the return of a function waits for all assertions
+  EXPECT_TRUE(Survives(guard, guarded));
+  EXPECT_FALSE(Survives(pure_, guarded));
+}
+
+TEST_F(PruneControlEdgesTest, AnAssertionThatDataPutsBeforeANodeNeedsNoEdge) {
+  const Endpoint is_good = g_.Op("Less", {x_, g_.Op("Neg", {x_})});
+  Node* const guard = g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
+  const Endpoint guarded = g_.Op("Identity", {x_});
+  g_.graph.AddControlEdge(guard, guarded.node);
+  Node* const derivative = g_.Op("Square", {guarded}).node;
+  g_.Result(g_.Op("Mul", {g_.Op("Neg", {guarded}), g_.Op("Exp", {{derivative, 0}})}));
+  EXPECT_FALSE(Survives(guarded.node, derivative));
+}
+
 TEST_F(PruneControlEdgesTest, AReadIsOrderedByItsEdgeAlone) {
   Node* const late = g_.Op("ReadVariableOp", {handle_}, {{"dtype", DType::kFloat}}).node;
   g_.Result(g_.Op("Mul", {{late, 0}, x_}));
