@@ -185,6 +185,11 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, TrialLoadFunction lo
 }
 
 absl::Status Usability(const Inspection& inspection) {
+  if (inspection.kind == Inspection::Kind::kSavedModel && inspection.meta_graphs.empty()) {
+    return absl::NotFoundError(
+        "the SavedModel has no meta graph, as a file that was not written to its end; export or "
+        "copy it again");
+  }
   int num_missing = 0;
   for (const InspectedMetaGraph& meta_graph : inspection.meta_graphs) {
     RETURN_IF_ERROR(meta_graph.load);

@@ -83,6 +83,13 @@ TEST_F(InspectTest, SavedModelThatDoesNotLoadIsDescribedWithTheError) {
   EXPECT_EQ(Usability(inspection), inspection.meta_graphs[0].load);
 }
 
+TEST_F(InspectTest, SavedModelWithoutAMetaGraphIsOfNoUse) {
+  std::ofstream(directory_ + "/saved_model.pb").flush();
+  const Inspection inspection = Inspect(directory_, Load).value();
+  EXPECT_TRUE(inspection.meta_graphs.empty());
+  EXPECT_EQ(Usability(inspection).code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
   const GraphCensus census = OfGraph(R"(
     x = Placeholder() {dtype: string}

@@ -1,4 +1,5 @@
 // tessera: one binary whose first argument is a command.
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -96,9 +97,21 @@ bool IsReaderGone() {
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+// Gives the descriptors 0 to 2 to something where whoever started the program closed them, so that
+// no file that is opened later gets what is printed. Opened the wrong way round, they fail to be
+// used as closed ones do.
+void KeepStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) != -1) continue;
+    // The lowest free one, which is this.
+    (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 // What a command prints is its result: a full disk must not look like success. A reader that ends
 // has what it wants.
 int Main(int argc, char** argv) {
+  KeepStandardDescriptors();
   const int exit_code = RunCommandOf(argc, argv);
   errno = 0;
   if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || IsReaderGone()) return exit_code;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -58,10 +60,20 @@ void ElasticPool::Schedule(const Share* share, std::function<void()> closure) {
 }
 
 void ElasticPool::AddThread(const Share* share, Closure first) {
-  auto self = threads_.emplace(threads_.end());
-  *self = std::thread([this, self, share, first = std::move(first)]() mutable {
-    RunThread(self, share, std::move(first));
-  });
+  const auto self = threads_.emplace(threads_.end());
+  const auto kept = std::make_shared<Closure>(std::move(first));  // if no thread comes to take it
+  try {
+    *self = std::thread([this, self, share, kept] { RunThread(self, share, std::move(*kept)); });
+    return;
+  } catch (const std::system_error& error) {
+    LOG(ERROR) << options_.name << ": no thread can be started (" << error.what()
+               << "): what waits for one is left to the " << threads_.size() - 1
+               << " that are there, and to the next one";
+  }
+  threads_.erase(self);
+  if (*kept == nullptr) return;
+  queue_.Give(share, Now());
+  queue_.Push(share, std::move(*kept), Now());
 }
 
 void ElasticPool::set_max_threads(int max_threads) {

@@ -21,7 +21,8 @@
 namespace tessera::serving {
 
 // Runs closures that may block, such as loads of models and requests. An idle pool has no threads,
-// and a closure waits only if `max_threads` are busy already. Computation that is split over cores
+// and a closure waits only if `max_threads` are busy already, or the system has no thread for it;
+// then for one that the pool has or gets with a later closure. Computation that is split over cores
 // belongs to the runtime's ThreadPool instead.
 //
 // Closures belong to shares, which divide the threads while they compete for them (FairQueue). The
@@ -63,7 +64,8 @@ class ElasticPool {
   using Closure = std::function<void()>;
 
   void Run(Closure closure) const ABSL_LOCKS_EXCLUDED(mu_);
-  // Starts a thread that first runs `first`, unless that is null.
+  // Starts a thread that first runs `first`, which counts as taken, unless that is null. If the
+  // system refuses it, `first` joins the queue.
   void AddThread(const Share* share = nullptr, Closure first = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunThread(Threads::iterator self, const Share* share, Closure first);

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <vector>
@@ -25,6 +26,28 @@ TEST(ElasticPoolTest, HasNoThreadsWithoutWork) {
   pool.Schedule([&] { done.Notify(); });
   done.WaitForNotification();
   EXPECT_TRUE(WaitUntil([&] { return pool.num_threads() == 0; }));
+}
+
+// Exits with 0 if closures that no thread could be started for run once there is one. For a process
+// of its own, whose user it changes, because limits do not bind root.
+void RunsWhatNoThreadCouldBeStartedFor() {
+  if (geteuid() == 0 && setuid(65534) != 0) _exit(0);
+  rlimit threads;
+  getrlimit(RLIMIT_NPROC, &threads);
+  const rlimit none{.rlim_cur = 0, .rlim_max = threads.rlim_max};
+  absl::BlockingCounter ran(3);
+  ElasticPool pool({.max_threads = 2});
+  setrlimit(RLIMIT_NPROC, &none);
+  for (int i = 0; i < 2; ++i) pool.Schedule([&] { ran.DecrementCount(); });
+  if (pool.num_threads() != 0 || pool.num_queued() != 2) _exit(1);
+  setrlimit(RLIMIT_NPROC, &threads);
+  pool.Schedule([&] { ran.DecrementCount(); });
+  ran.Wait();
+  _exit(0);
+}
+
+TEST(ElasticPoolDeathTest, ASystemWithoutThreadsHoldsUpClosuresAlone) {
+  EXPECT_EXIT(RunsWhatNoThreadCouldBeStartedFor(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ElasticPoolTest, BlockedClosuresDoNotHoldUpOthersBelowTheLimit) {

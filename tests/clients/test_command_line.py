@@ -2,9 +2,12 @@
 
 import base64
 import json
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
+import time
 
 import numpy as np
 import pytest
@@ -55,6 +58,35 @@ def test_a_full_disk_is_no_success(command):
                              stderr=subprocess.PIPE, timeout=120, check=False)
     assert run.returncode == 1
     assert "cannot write the standard output" in run.stderr
+
+
+def with_closed(descriptors, *arguments):
+    """The command of a run without these descriptors, such as ">&- 2>&-"."""
+    return ["sh", "-c", f'exec "$@" {descriptors}', "sh", str(binary()), *map(str, arguments)]
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_files_do_not_get_what_is_printed_to_closed_descriptors(closed, tmp_path):
+    log = tmp_path / "access.log"
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path must be short
+        ready = pathlib.Path(folder) / "s"
+        serve = ["serve", "--port=0", f"--grpc_socket_path={ready}", f"--access_log={log}",
+                 f"--model_base_path={HALF_PLUS_TWO}"]
+        with subprocess.Popen(with_closed(closed, *serve)) as server:
+            while not ready.exists():
+                assert server.poll() is None
+                time.sleep(0.01)
+            server.terminate()
+            assert server.wait(timeout=120) == 0
+    assert log.read_bytes() == b""
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+def test_a_closed_standard_output_is_no_success(closed):
+    run = subprocess.run(with_closed(closed, "--version"), stderr=subprocess.PIPE, text=True,
+                         timeout=120, check=False)
+    assert run.returncode == 1
+    assert "cannot write the standard output: Bad file descriptor" in run.stderr
 
 
 @pytest.mark.parametrize("arguments", [

@@ -1,16 +1,31 @@
 // malloc: mimalloc, but for blocks of the size in which gRPC reads, which come from SharedBlocks.
 //
-// What is not defined here is mimalloc's own and never gets such a block.
+// What is not defined here is mimalloc's own and never gets such a block. `new` is, because a
+// mimalloc that was built as C, such as Debian's, ends the process where it has no memory, and
+// kernels are expected to throw std::bad_alloc (runtime/framework/kernel_call.h).
 #include <mimalloc.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "runtime/host/shared_blocks.h"
 
 using tessera::shared_blocks;
 using tessera::SharedBlocks;
+
+namespace {
+
+void* OrThrow(void* block) {
+  if (block == nullptr) [[unlikely]]
+    throw std::bad_alloc();
+  return block;
+}
+
+size_t Bytes(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+
+}  // namespace
 
 extern "C" {
 
@@ -51,3 +66,20 @@ size_t malloc_usable_size(void* block) noexcept {
 }
 
 }  // extern "C"
+
+void* operator new(size_t size) { return OrThrow(mi_malloc(size)); }
+void* operator new[](size_t size) { return OrThrow(mi_malloc(size)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return OrThrow(mi_malloc_aligned(size, Bytes(alignment)));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return OrThrow(mi_malloc_aligned(size, Bytes(alignment)));
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return mi_malloc(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return mi_malloc(size); }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return mi_malloc_aligned(size, Bytes(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return mi_malloc_aligned(size, Bytes(alignment));
+}

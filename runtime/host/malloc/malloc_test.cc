@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -66,6 +67,31 @@ TEST(MallocTest, ReallocThatFailsLeavesTheBlock) {
   EXPECT_EQ(errno, ENOMEM);
   EXPECT_EQ(block[kSize - 1], 'x');
   std::free(block);
+}
+
+TEST(MallocTest, NewThrowsWhereThereIsNoMemory) {
+  volatile size_t impossible = PTRDIFF_MAX;
+  const size_t size = impossible;
+  EXPECT_THROW(::operator delete(::operator new(size)), std::bad_alloc);
+  EXPECT_THROW(::operator delete[](::operator new[](size)), std::bad_alloc);
+  constexpr std::align_val_t kAlignment{128};
+  EXPECT_THROW(::operator delete(::operator new(size, kAlignment), kAlignment), std::bad_alloc);
+  EXPECT_THROW(::operator delete[](::operator new[](size, kAlignment), kAlignment), std::bad_alloc);
+  EXPECT_EQ(::operator new(size, std::nothrow), nullptr);
+  EXPECT_EQ(::operator new[](size, std::nothrow), nullptr);
+  EXPECT_EQ(::operator new(size, kAlignment, std::nothrow), nullptr);
+  EXPECT_EQ(::operator new[](size, kAlignment, std::nothrow), nullptr);
+}
+
+TEST(MallocTest, NewAlignsAsItIsAskedTo) {
+  for (const size_t alignment : {16, 64, 4096}) {
+    for (const size_t size : {size_t{1}, size_t{100}, kSize, 3 * kSize}) {
+      void* const block = ::operator new(size, std::align_val_t(alignment));
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % alignment, 0) << size;
+      std::memset(block, 'x', size);
+      ::operator delete(block, std::align_val_t(alignment));
+    }
+  }
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ class PrintKernel : public OpKernel {
     if (first_n_ < 0 || printed_.fetch_add(1) < first_n_) {
       std::string line = message_;
       for (int i = 1; i < ctx.num_inputs(); ++i) {
-        absl::StrAppend(&line, "[", SummarizeTensor(ctx.input(i), summarize_), "]");
+        absl::StrAppend(&line, "[", SummarizeFirst(ctx.input(i), summarize_), "]");
       }
       line += '\n';
       std::cerr << line;

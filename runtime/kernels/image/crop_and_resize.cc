@@ -89,6 +89,10 @@ class CropAndResizeKernel : public OpKernel {
           absl::StrCat("'crop_size' must be positive, is [", size[0], ", ", size[1], "]"));
     }
     RETURN_IF_ERROR(CheckBoxes(boxes, box_images, image.dim(0)));
+    const auto corners = boxes.flat<float>();
+    if (!std::all_of(corners.begin(), corners.end(), [](float x) { return std::isfinite(x); })) {
+      return absl::InvalidArgumentError("a box has a corner that is NaN or infinite");
+    }
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({boxes.dim(0), size[0], size[1], image.dim(3)}));
     ASSIGN_OR_RETURN(Tensor * crops, ctx.AllocateOutput(0, shape));

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -28,6 +29,16 @@ float LastRow(int64_t height, float top, int32_t rows) {
 TEST(CropAndResizeTest, TheEdgeOfTheImageIsWhereRoundedPositionsEnd) {
   EXPECT_EQ(LastRow(4, 0.13f, 4), 1);
   EXPECT_EQ(LastRow(3, 0.2f, 4), kOutside);
+}
+
+TEST(CropAndResizeTest, BoxesThatAreNotFiniteAreRefused) {
+  const Tensor image = Tensor::Zeros(DType::kFloat, {1, 2, 2, 0}).value();
+  for (const float corner : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    const auto crop =
+        RunOp("CropAndResize", {image, Tensor::Of<float>({1, 4}, {0, 0, corner, 1}),
+                                Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({2, 2})});
+    EXPECT_EQ(crop.status().code(), absl::StatusCode::kInvalidArgument) << corner;
+  }
 }
 
 TEST(CropAndResizeTest, ImagesWhosePixelsFloatsCannotCountAreRefused) {

@@ -29,10 +29,15 @@ void ShuffleInPlace(const Philox& generator, T* elements, int64_t count) {
   }
 }
 
+// How many random numbers Shuffle() draws.
+int64_t NumDrawn(const Tensor& rows) {
+  return rows.rank() == 0 || rows.num_elements() == 0 ? 0 : rows.dim(0) - 1;
+}
+
 // Output 0: the rows of input 0 in random order.
 absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
   const Tensor& rows = ctx.input(0);
-  if (rows.rank() == 0 || rows.dim(0) <= 1 || rows.num_elements() == 0) {
+  if (NumDrawn(rows) == 0) {
     ctx.set_output(0, ctx.TakeInput(0));
     return absl::OkStatus();
   }
@@ -62,9 +67,8 @@ class RandomShuffleKernel : public OpKernel {
   explicit RandomShuffleKernel(const KernelBuild& build) : generator_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    const Tensor& rows = ctx.input(0);
-    const uint64_t count = rows.rank() == 0 ? 0 : static_cast<uint64_t>(rows.dim(0));
-    ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(ctx, (count + 3) / 4));
+    const auto drawn = static_cast<uint64_t>(NumDrawn(ctx.input(0)));
+    ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(ctx, (drawn + 3) / 4));
     return Shuffle(ctx, generator);
   }
 

@@ -169,6 +169,23 @@ TEST(RandomTest, ShufflingKeepsTheRows) {
   EXPECT_EQ(seen, (std::multiset<std::string>{"a", "b", "c", "d", "e"}));
 }
 
+// The values are TensorFlow's.
+TEST(RandomTest, ShufflesOneAfterAnotherTakeAsManyNumbersAsTheySwap) {
+  const Tensor five = Tensor::Vector<int32_t>({0, 1, 2, 3, 4});
+  KernelRunner shuffle =
+      KernelRunner::Create("RandomShuffle", {five}, {{"seed", 9}, {"seed2", 4}}).value();
+  const auto next = [&](const Tensor& rows) {
+    const Tensor shuffled = shuffle.Run({rows}).value()[0];
+    const auto flat = shuffled.flat<int32_t>();
+    return std::vector<int32_t>(flat.begin(), flat.end());
+  };
+  EXPECT_EQ(next(five), (std::vector<int32_t>{3, 4, 1, 0, 2}));
+  EXPECT_EQ(next(Tensor::Vector<int32_t>({7})), std::vector<int32_t>{7});
+  EXPECT_EQ(next(Tensor::Zeros(DType::kInt32, {5, 0}).value()), std::vector<int32_t>());
+  EXPECT_EQ(next(five), (std::vector<int32_t>{1, 4, 3, 2, 0}));
+  EXPECT_EQ(next(five), (std::vector<int32_t>{2, 4, 3, 0, 1}));
+}
+
 TEST(RandomTest, DrawsFollowTheLogits) {
   const Tensor logits = Tensor::Of<float>({1, 3}, {0, -INFINITY, std::log(3.0f)});
   const Tensor x =

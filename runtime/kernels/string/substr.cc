@@ -95,10 +95,15 @@ class SubstrKernel : public OpKernel {
     return utf8_ ? CountUtf8(text) : static_cast<int64_t>(text.size());
   }
 
-  // Returns false if `pos` is beyond the string.
+  // Returns false if `pos` is beyond the string. A negative length takes the rest of the bytes, but
+  // no character, as in TensorFlow.
   bool Cut(const std::string& text, int64_t pos, int64_t len, std::string* out) const {
     const int64_t size = SizeOf(text);
     if (pos > size || pos < -size) return false;
+    if (utf8_ && len < 0) {
+      if (pos < 0) return false;
+      len = 0;
+    }
     if (pos < 0) pos += size;
     if (len < 0 || len > size - pos) len = size - pos;
     if (utf8_) {
