@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
@@ -14,7 +15,9 @@ TEST(PrintTest, TheFirstElementsOfEachTensorStandInBrackets) {
       RunOp("Print",
             {matrix, matrix, Tensor::Vector<std::string>({"a", "b"}), Tensor::Vector<float>({}),
              Tensor::Vector<int32_t>({0, 1, 2, 3})},
-            {{"message", "m:"}, {"summarize", 3}});
+            {{"U", std::vector<DType>{DType::kInt32, DType::kString, DType::kFloat, DType::kInt32}},
+             {"message", "m:"},
+             {"summarize", 3}});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "m:[[1 2][3...]...][a b][][0 1 2...]\n");
   EXPECT_TRUE(printed.ok()) << printed.status();
 }

@@ -1,5 +1,5 @@
 // CSVDataset, CSVDatasetV2: the records of files of comma-separated values (RFC 4180), a component
-// a column.
+// a column; and _CsvRecordDataset, of the records as they stand there.
 #include <algorithm>
 
 #include "runtime/kernels/data/dataset_kernel.h"
@@ -49,6 +49,21 @@ absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text, Allocator
   }
 }
 
+// Reads the next record of a file into `record`: a line, or with quotes the lines up to one at
+// whose end no quote is open. Returns false at the end of the file.
+absl::StatusOr<bool> ReadCsvRecord(ByteSource& bytes, bool quotes, std::string* record) {
+  ASSIGN_OR_RETURN(bool more, bytes.ReadLine(record));
+  if (!more) return false;
+  std::string line;
+  while (quotes && std::count(record->begin(), record->end(), '"') % 2 != 0) {
+    ASSIGN_OR_RETURN(more, bytes.ReadLine(&line));
+    if (!more) break;  // the splitter says what is wrong
+    absl::StrAppend(record, "\n", line);
+  }
+  if (!record->empty() && record->back() == '\r') record->pop_back();
+  return true;
+}
+
 class CsvRecords final : public FileElements {
  public:
   CsvRecords(std::unique_ptr<ByteSource> bytes, const CsvFormat& format)
@@ -82,19 +97,7 @@ class CsvRecords final : public FileElements {
   uint64_t position() const override { return bytes_->position(); }
 
  private:
-  // Reads the lines up to one at whose end no quote is open.
-  absl::StatusOr<bool> ReadRecordText() {
-    ASSIGN_OR_RETURN(bool more, bytes_->ReadLine(&record_));
-    if (!more) return false;
-    std::string line;
-    while (format_.quotes && std::count(record_.begin(), record_.end(), '"') % 2 != 0) {
-      ASSIGN_OR_RETURN(more, bytes_->ReadLine(&line));
-      if (!more) break;  // the splitter says what is wrong
-      absl::StrAppend(&record_, "\n", line);
-    }
-    if (!record_.empty() && record_.back() == '\r') record_.pop_back();
-    return true;
-  }
+  absl::StatusOr<bool> ReadRecordText() { return ReadCsvRecord(*bytes_, format_.quotes, &record_); }
 
   absl::StatusOr<Tensor> Field(size_t i, absl::string_view text) const {
     const Tensor& fallback = format_.defaults[i];
@@ -197,6 +200,37 @@ class CsvKernel final : public DatasetKernel {
 REGISTER_KERNEL("CSVDataset", kCpu, CsvKernel);
 REGISTER_KERNEL("CSVDatasetV2", kCpu, CsvKernel);
 REGISTER_KERNEL("ExperimentalCSVDataset", kCpu, CsvKernel);
+
+class CsvRecordTexts final : public FileElements {
+ public:
+  explicit CsvRecordTexts(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
+  absl::StatusOr<bool> Next(Element* element) override {
+    std::string record;
+    ASSIGN_OR_RETURN(const bool more, ReadCsvRecord(*bytes_, /*quotes=*/true, &record));
+    if (more) element->assign(1, Tensor::Scalar<std::string>(std::move(record)));
+    return more;
+  }
+  uint64_t position() const override { return bytes_->position(); }
+
+ private:
+  const std::unique_ptr<ByteSource> bytes_;
+};
+
+class CsvRecordDataset final : public FilesDataset {
+ public:
+  static absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) {
+    ASSIGN_OR_RETURN(Files files, FilesInput(ctx, 1, 2));
+    return std::shared_ptr<const Dataset>(new CsvRecordDataset(std::move(files)));
+  }
+  absl::StatusOr<std::unique_ptr<FileElements>> Open(size_t i, uint64_t position) const override {
+    ASSIGN_OR_RETURN(auto bytes, OpenBytes(i, position));
+    return std::make_unique<CsvRecordTexts>(std::move(bytes));
+  }
+
+ private:
+  explicit CsvRecordDataset(Files files) : FilesDataset(OneString(), std::move(files)) {}
+};
+REGISTER_DATASET("_CsvRecordDataset", CsvRecordDataset::Make);
 
 }  // namespace
 }  // namespace tessera

@@ -350,6 +350,25 @@ TEST_F(BatchSourceTest, AllFilesHaveTheColumnsOfTheHeader) {
   EXPECT_EQ(error("'a.csv', 'empty.csv'"), "OK");
 }
 
+TEST_F(BatchSourceTest, QuotedFieldsOfCsvMayHoldLineEnds) {
+  const std::string records = "1,\"a\nb\",3\n2,\"\"\"\n\r\n\",4\r\n5,c,6\n";
+  Write("plain.csv", records);
+  Write("header.csv", "x,s,y\n" + records);
+  for (const bool header : {false, true}) {
+    auto source =
+        Make(absl::StrCat(header ? "files: 'header.csv' csv_header: true " : "files: 'plain.csv' ",
+                          "format: 'csv' fields { name: 'x' dtype: 'int64' } "
+                          "fields { name: 's' dtype: 'string' } "
+                          "fields { name: 'y' dtype: 'int64' }"),
+             3);
+    std::vector<Tensor> batch;
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "int64[3] [1 2 5]");
+    EXPECT_THAT(batch[1].flat<std::string>(), ElementsAre("a\nb", "\"\n\r\n", "c"));
+    EXPECT_EQ(batch[2].ToString(), "int64[3] [3 4 6]");
+  }
+}
+
 TEST_F(BatchSourceTest, NamesOfColumnsMayBeQuotedAndFollowAByteOrderMark) {
   Write("a.csv", "\xEF\xBB\xBFlabel,\"income, usd\",\"the \"\"x\"\"\",height\r\n1,100,5,7\r\n");
   auto source = Make(

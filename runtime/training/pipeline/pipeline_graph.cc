@@ -72,6 +72,11 @@ class PipelineGraphBuilder {
     return Call(op, others, std::move(attrs));
   }
 
+  // The op that reads records which are lines, but for quoted line ends.
+  absl::string_view LinesOp() const {
+    return plan_.format == RecordFormat::kCsv ? "_CsvRecordDataset" : "TextLineDataset";
+  }
+
   Expr Records() {
     const Expr files = build_.Constant(Tensor::Vector<std::string>(plan_.files));
     const Expr compression = Text(plan_.compression);
@@ -89,7 +94,7 @@ class PipelineGraphBuilder {
       case RecordFormat::kText:
       case RecordFormat::kCsv:
         if (!plan_.skips_first_line) {
-          records = Call("TextLineDataset", {files, compression, buffer});
+          records = Call(LinesOp(), {files, compression, buffer});
           break;
         }
         AttrMap attrs = Strings().Attrs();
@@ -252,7 +257,7 @@ class PipelineGraphBuilder {
       const Expr compression = build.Constant(Tensor::Scalar(plan_.compression));
       const Expr zero = build.Constant(Tensor::Scalar<int64_t>(0));
       const Expr one = build.Constant(Tensor::Scalar<int64_t>(1));
-      const Expr lines = Call("TextLineDataset", {file, compression, zero});
+      const Expr lines = Call(LinesOp(), {file, compression, zero});
       return std::vector<Expr>{Call("SkipDataset", {lines, one}, Strings().Attrs())};
     });
   }
