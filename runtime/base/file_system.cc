@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@
 namespace tessera {
 
 namespace {
+
+// Limits of what is read from pipes and devices, such as the configuration of `--config=<(...)`.
+constexpr size_t kMaxStreamBytes = size_t{256} << 20;
+constexpr int kMaxStreamWaitMillis = 10'000;
 
 // The directory that holds `path`, for syncing a rename.
 std::string ParentOf(const std::string& path) {
@@ -55,14 +60,35 @@ absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
   return absl::OkStatus();
 }
 
+// Waits for bytes, or the end, of what is no file. Errors: DEADLINE_EXCEEDED if none come;
+// RESOURCE_EXHAUSTED if too many have come.
+absl::Status WaitForMore(int fd, size_t num_read, const std::string& path) {
+  if (num_read > kMaxStreamBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " is no file, and gives more than ", kMaxStreamBytes, " bytes"));
+  }
+  pollfd more{.fd = fd, .events = POLLIN, .revents = 0};
+  while (true) {
+    const int found = ::poll(&more, 1, kMaxStreamWaitMillis);
+    if (found > 0) return absl::OkStatus();
+    if (found == 0) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(path, " is no file, and nobody writes to it"));
+    }
+    if (errno != EINTR) return ErrnoStatus(errno, "poll", path);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a pipe is opened at once, whether somebody writes to it or not.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return ErrnoStatus(errno, "open", path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "stat", path);
   if (S_ISDIR(info.st_mode)) return DirectoryError("read", path);
+  const bool is_stream = !S_ISREG(info.st_mode);
 
   // The size is a hint: files of /proc say 0, and a file may grow meanwhile.
   std::string contents;
@@ -70,9 +96,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   contents.resize(std::max<size_t>(static_cast<size_t>(info.st_size) + 1, 4096));
   while (true) {
     if (filled == contents.size()) contents.resize(contents.size() * 2);
+    if (is_stream) RETURN_IF_ERROR(WaitForMore(fd.get(), filled, path));
     const ssize_t n = ::read(fd.get(), contents.data() + filled, contents.size() - filled);
     if (n < 0) {
-      if (errno == EINTR) continue;
+      if (errno == EINTR || (is_stream && errno == EAGAIN)) continue;
       return ErrnoStatus(errno, "read", path);
     }
     if (n == 0) break;

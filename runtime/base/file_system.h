@@ -55,8 +55,9 @@ class AtomicFile {
   int fd_;
 };
 
-// Returns the contents of a file.
-// Errors: NOT_FOUND; PERMISSION_DENIED; FAILED_PRECONDITION for a directory.
+// Returns the contents of a file, or of a pipe or device up to its end.
+// Errors: NOT_FOUND; PERMISSION_DENIED; FAILED_PRECONDITION for a directory; DEADLINE_EXCEEDED if
+// nobody writes to a pipe for ten seconds; RESOURCE_EXHAUSTED beyond 256 MiB of one.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Replaces the file at `path`, or creates it. A reader sees either the old or the new contents,
 // because the bytes are written to a temporary file that is then renamed.

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +46,26 @@ TEST_F(FileSystemTest, EmptyFilesAreEmpty) {
 
 TEST_F(FileSystemTest, FilesWithoutASizeAreReadWhole) {
   EXPECT_THAT(*ReadFile("/proc/self/status"), HasSubstr("VmRSS"));
+}
+
+TEST_F(FileSystemTest, PipesAreReadUntilTheirWriterEnds) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] {
+    const int fd = ::open(Path("pipe").c_str(), O_WRONLY);
+    for (const char* part : {"one ", "two"}) {
+      EXPECT_EQ(::write(fd, part, std::strlen(part)), static_cast<ssize_t>(std::strlen(part)));
+    }
+    ::close(fd);
+  });
+  EXPECT_EQ(*ReadFile(Path("pipe")), "one two");
+  writer.join();
+}
+
+TEST_F(FileSystemTest, PipesThatNobodyWritesToAndDevicesWithoutAnEndAreRefused) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadFile(Path("pipe")).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(ReadFile("/dev/zero").status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ReadFile("/dev/null"), "");
 }
 
 TEST_F(FileSystemTest, MissingFilesAreNotFoundByName) {

@@ -101,7 +101,8 @@ REGISTER_OP("TextLineDataset")
 // The records of CSV files, which the pipelines of training jobs read.
 REGISTER_OP("_CsvRecordDataset")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Output("handle: variant").Stateful().ReadsOutside().ShapeFn(shape::Scalar);
+    .Input("field_delim: string").Output("handle: variant").Stateful().ReadsOutside()
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("WindowOp")
     .Input("inputs: Tinputs").Output("handle: variant").Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1").Attr("Tinputs: list(type) >= 1")

@@ -14,6 +14,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/tensor/large_blocks.h"
+#include "serving/core/helper_thread.h"
 #include "serving/core/process_metrics.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/saved_model/whole_version.h"
@@ -384,11 +385,11 @@ void Server::Shutdown(absl::Duration grace) {
   if (batching_ != nullptr) batching_->Drain();
   profiler_.EndCalls();
   // Both at once, so that neither accepts requests while the other finishes its own.
-  std::thread rest([&] {
+  HelperThread rest([&] {
     if (rest_ != nullptr) rest_->Shutdown(deadline);
   });
   if (grpc_ != nullptr) grpc_->Shutdown(deadline);
-  rest.join();
+  rest.Join();
   // Last, so that it shows how the server drains. What its form asks counts as a request.
   if (dashboard_ != nullptr) dashboard_->Cancel();
   if (admin_ != nullptr) admin_->Shutdown(std::max(deadline, absl::Now() + kAdminGrace));

@@ -2,6 +2,7 @@
 // a column; and _CsvRecordDataset, of the records as they stand there.
 #include <algorithm>
 
+#include "runtime/data/csv_record_reader.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/files_dataset.h"
 #include "runtime/kernels/host_values.h"
@@ -12,8 +13,7 @@ namespace {
 
 // How records become elements.
 struct CsvFormat {
-  char delimiter = ',';
-  bool quotes = true;
+  CsvDialect dialect;
   bool header = false;  // leave out the first record of each file
   std::string na_value;
   std::vector<int64_t> columns;    // those to take, rising; empty: all
@@ -49,25 +49,12 @@ absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text, Allocator
   }
 }
 
-// Reads the next record of a file into `record`: a line, or with quotes the lines up to one at
-// whose end no quote is open. Returns false at the end of the file.
-absl::StatusOr<bool> ReadCsvRecord(ByteSource& bytes, bool quotes, std::string* record) {
-  ASSIGN_OR_RETURN(bool more, bytes.ReadLine(record));
-  if (!more) return false;
-  std::string line;
-  while (quotes && std::count(record->begin(), record->end(), '"') % 2 != 0) {
-    ASSIGN_OR_RETURN(more, bytes.ReadLine(&line));
-    if (!more) break;  // the splitter says what is wrong
-    absl::StrAppend(record, "\n", line);
-  }
-  if (!record->empty() && record->back() == '\r') record->pop_back();
-  return true;
-}
-
 class CsvRecords final : public FileElements {
  public:
   CsvRecords(std::unique_ptr<ByteSource> bytes, const CsvFormat& format)
-      : bytes_(std::move(bytes)), format_(format), splitter_(format.delimiter, format.quotes) {}
+      : bytes_(std::move(bytes)),
+        format_(format),
+        splitter_(format.dialect.delimiter, format.dialect.quotes) {}
 
   absl::StatusOr<bool> Next(Element* element) override {
     if (format_.header && bytes_->position() == 0) {
@@ -97,7 +84,9 @@ class CsvRecords final : public FileElements {
   uint64_t position() const override { return bytes_->position(); }
 
  private:
-  absl::StatusOr<bool> ReadRecordText() { return ReadCsvRecord(*bytes_, format_.quotes, &record_); }
+  absl::StatusOr<bool> ReadRecordText() {
+    return ReadCsvRecord(*bytes_, format_.dialect, &record_);
+  }
 
   absl::StatusOr<Tensor> Field(size_t i, absl::string_view text) const {
     const Tensor& fallback = format_.defaults[i];
@@ -132,8 +121,8 @@ class CsvDataset final : public FilesDataset {
     if (delimiter.size() != 1) {
       return absl::InvalidArgumentError("field_delim should be only 1 char");
     }
-    format.delimiter = delimiter[0];
-    ASSIGN_OR_RETURN(format.quotes, ScalarInput<bool>(ctx, 5, "use_quote_delim"));
+    format.dialect.delimiter = delimiter[0];
+    ASSIGN_OR_RETURN(format.dialect.quotes, ScalarInput<bool>(ctx, 5, "use_quote_delim"));
     ASSIGN_OR_RETURN(format.na_value, ScalarInput<std::string>(ctx, 6, "na_value"));
     ASSIGN_OR_RETURN(format.columns, ColumnsInput(ctx, 7, "select_cols"));
     if (defaults.end < ctx.num_inputs()) {
@@ -203,10 +192,11 @@ REGISTER_KERNEL("ExperimentalCSVDataset", kCpu, CsvKernel);
 
 class CsvRecordTexts final : public FileElements {
  public:
-  explicit CsvRecordTexts(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
+  CsvRecordTexts(std::unique_ptr<ByteSource> bytes, CsvDialect dialect)
+      : bytes_(std::move(bytes)), dialect_(dialect) {}
   absl::StatusOr<bool> Next(Element* element) override {
     std::string record;
-    ASSIGN_OR_RETURN(const bool more, ReadCsvRecord(*bytes_, /*quotes=*/true, &record));
+    ASSIGN_OR_RETURN(const bool more, ReadCsvRecord(*bytes_, dialect_, &record));
     if (more) element->assign(1, Tensor::Scalar<std::string>(std::move(record)));
     return more;
   }
@@ -214,21 +204,30 @@ class CsvRecordTexts final : public FileElements {
 
  private:
   const std::unique_ptr<ByteSource> bytes_;
+  const CsvDialect dialect_;
 };
 
 class CsvRecordDataset final : public FilesDataset {
  public:
   static absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) {
     ASSIGN_OR_RETURN(Files files, FilesInput(ctx, 1, 2));
-    return std::shared_ptr<const Dataset>(new CsvRecordDataset(std::move(files)));
+    ASSIGN_OR_RETURN(const std::string delimiter, ScalarInput<std::string>(ctx, 3, "field_delim"));
+    if (delimiter.size() != 1) {
+      return absl::InvalidArgumentError("field_delim should be only 1 char");
+    }
+    return std::shared_ptr<const Dataset>(
+        new CsvRecordDataset(std::move(files), CsvDialect{.delimiter = delimiter[0]}));
   }
   absl::StatusOr<std::unique_ptr<FileElements>> Open(size_t i, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto bytes, OpenBytes(i, position));
-    return std::make_unique<CsvRecordTexts>(std::move(bytes));
+    return std::make_unique<CsvRecordTexts>(std::move(bytes), dialect_);
   }
 
  private:
-  explicit CsvRecordDataset(Files files) : FilesDataset(OneString(), std::move(files)) {}
+  CsvRecordDataset(Files files, CsvDialect dialect)
+      : FilesDataset(OneString(), std::move(files)), dialect_(dialect) {}
+
+  const CsvDialect dialect_;
 };
 REGISTER_DATASET("_CsvRecordDataset", CsvRecordDataset::Make);
 

@@ -10,8 +10,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kKey[] = "_tessera/early_stopping";
-
 class EarlyStoppingHookImpl final : public Hook {
  public:
   EarlyStoppingHookImpl(const training::EarlyStoppingHook& spec, RunEnd* end)
@@ -46,11 +44,11 @@ class EarlyStoppingHookImpl final : public Hook {
 
   void Save(std::vector<SavedTensor>* values) const override {
     if (!has_best_) return;
-    values->push_back({kKey, Tensor::Vector<double>({best_, static_cast<double>(waits_)})});
+    values->push_back({Key(), Tensor::Vector<double>({best_, static_cast<double>(waits_)})});
   }
   absl::Status Restore(const CheckpointReader& reader) override {
-    if (!reader.Contains(kKey)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const Tensor saved, reader.Read(kKey));
+    if (!reader.Contains(Key())) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Tensor saved, reader.Read(Key()));
     if (saved.dtype() != DType::kDouble || saved.num_elements() != 2) return absl::OkStatus();
     has_best_ = true;
     best_ = saved.flat<double>()[0];
@@ -59,6 +57,11 @@ class EarlyStoppingHookImpl final : public Hook {
   }
 
  private:
+  // A job that goes on with another metric, or the other direction, begins to count anew.
+  std::string Key() const {
+    return absl::StrCat("_tessera/early_stopping/", higher_is_better_ ? "highest/" : "lowest/",
+                        metric_);
+  }
   void AskIfOver() {
     if (waits_ < patience_) return;
     end_->Ask(absl::StrCat("early stopping: '", metric_, "' has not become better than ",

@@ -154,6 +154,19 @@ TEST_F(HooksTest, EarlyStoppingGoesOnWhereTheCheckpointWas) {
   EXPECT_FALSE(end.is_asked());
   ASSERT_TRUE(second->AfterEvaluation({.step = 3, .values = {{"loss", 1.5}}}).ok());
   EXPECT_TRUE(end.is_asked());
+
+  // What was best of one metric, or of one direction, says nothing of another.
+  training::EarlyStoppingHook other_metric = spec, other_direction = spec;
+  other_metric.set_metric("accuracy");
+  other_direction.set_higher_is_better(true);
+  for (const auto& other : {other_metric, other_direction}) {
+    RunEnd other_end;
+    const auto third = MakeEarlyStoppingHook(other, &other_end);
+    ASSERT_TRUE(third->Restore(**CheckpointReader::Open(JoinPath(folder_, "c"))).ok());
+    ASSERT_TRUE(
+        third->AfterEvaluation({.step = 3, .values = {{"loss", 0.5}, {"accuracy", 0.5}}}).ok());
+    EXPECT_FALSE(other_end.is_asked());
+  }
 }
 
 TEST_F(HooksTest, StopHookEndsAnIncompleteRun) {

@@ -117,7 +117,11 @@ class TrainingRun {
     if (!saver.ok()) return WithFailure(saver.status(), RunFailure::kWrite);
     // Early stopping has state in checkpoints, so it comes first.
     if (job_.hooks().has_early_stopping()) {
-      hooks_.push_back(MakeEarlyStoppingHook(job_.hooks().early_stopping(), &end_));
+      training::EarlyStoppingHook spec = job_.hooks().early_stopping();
+      if (!spec.has_higher_is_better()) {
+        spec.set_higher_is_better(prepared_.evaluator->HigherIsBetter(spec.metric()));
+      }
+      hooks_.push_back(MakeEarlyStoppingHook(spec, &end_));
     }
     DataPosition* const evaluation =
         prepared_.evaluator == nullptr ? nullptr : prepared_.evaluator->position();

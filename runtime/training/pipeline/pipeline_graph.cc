@@ -72,9 +72,15 @@ class PipelineGraphBuilder {
     return Call(op, others, std::move(attrs));
   }
 
-  // The op that reads records which are lines, but for quoted line ends.
-  absl::string_view LinesOp() const {
-    return plan_.format == RecordFormat::kCsv ? "_CsvRecordDataset" : "TextLineDataset";
+  // The records of files whose lines are records, but for quoted line ends of CSV.
+  Expr Lines(GraphBuilder& build, const Expr& files) const {
+    const Expr compression = build.Constant(Tensor::Scalar(plan_.compression));
+    const Expr buffer = build.Constant(Tensor::Scalar<int64_t>(0));
+    if (plan_.format != RecordFormat::kCsv) {
+      return Call("TextLineDataset", {files, compression, buffer});
+    }
+    return Call("_CsvRecordDataset",
+                {files, compression, buffer, build.Constant(Tensor::Scalar(plan_.delimiter))});
   }
 
   Expr Records() {
@@ -94,7 +100,7 @@ class PipelineGraphBuilder {
       case RecordFormat::kText:
       case RecordFormat::kCsv:
         if (!plan_.skips_first_line) {
-          records = Call(LinesOp(), {files, compression, buffer});
+          records = Lines(build_, files);
           break;
         }
         AttrMap attrs = Strings().Attrs();
@@ -254,11 +260,8 @@ class PipelineGraphBuilder {
 
   absl::Status AddLinesOfFile(tensorflow::GraphDef* def) {
     return AddFunction(kLinesOfFile, def, [this](GraphBuilder& build, const Expr& file) {
-      const Expr compression = build.Constant(Tensor::Scalar(plan_.compression));
-      const Expr zero = build.Constant(Tensor::Scalar<int64_t>(0));
       const Expr one = build.Constant(Tensor::Scalar<int64_t>(1));
-      const Expr lines = Call(LinesOp(), {file, compression, zero});
-      return std::vector<Expr>{Call("SkipDataset", {lines, one}, Strings().Attrs())};
+      return std::vector<Expr>{Call("SkipDataset", {Lines(build, file), one}, Strings().Attrs())};
     });
   }
 

@@ -16,6 +16,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/data/byte_source.h"
+#include "runtime/data/csv_record_reader.h"
 #include "runtime/kernels/parsing/csv_record.h"
 #include "runtime/training/pipeline/field_plan.h"
 #include "tessera/training/data.pb.h"
@@ -175,27 +176,29 @@ absl::StatusOr<CsvHeader> ReadHeader(const std::string& file, const PipelinePlan
   ASSIGN_OR_RETURN(const Compression compression, CompressionFromName(plan.compression));
   ASSIGN_OR_RETURN(auto bytes, ByteSource::Open(file, compression));
   CsvHeader header = {.file = file, .columns = {}};
-  std::string line;
-  ASSIGN_OR_RETURN(const bool any, bytes->ReadLine(&line));
+  std::string record;
+  ASSIGN_OR_RETURN(const bool any,
+                   ReadCsvRecord(*bytes, {.delimiter = plan.delimiter[0]}, &record));
   if (!any) return header;
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   CsvFields names;
-  const absl::Status split =
-      CsvSplitter(plan.delimiter[0], /*quotes=*/true)
-          .Split(absl::StripPrefix(absl::StripSuffix(line, "\r"), kByteOrderMark), {}, &names);
+  const absl::Status split = CsvSplitter(plan.delimiter[0], /*quotes=*/true)
+                                 .Split(absl::StripPrefix(record, kByteOrderMark), {}, &names);
   if (!split.ok()) return Annotate(split, absl::StrCat("csv_header: file '", file, "': "));
+  if (names.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("csv_header: the first line of file '", file, "' is blank"));
+  }
   for (size_t i = 0; i < names.size(); ++i) header.columns.emplace_back(names[i]);
   return header;
 }
 
 // Returns the header that all files have in common; an empty file needs none.
 absl::StatusOr<CsvHeader> CommonHeader(const PipelinePlan& plan) {
-  ASSIGN_OR_RETURN(const CsvHeader first, ReadHeader(plan.files[0], plan));
-  if (first.columns.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("csv_header: file '", first.file, "' is empty"));
-  }
-  for (size_t i = 1; i < plan.files.size(); ++i) {
-    ASSIGN_OR_RETURN(const CsvHeader other, ReadHeader(plan.files[i], plan));
+  CsvHeader first;
+  for (const std::string& file : plan.files) {
+    ASSIGN_OR_RETURN(CsvHeader other, ReadHeader(file, plan));
+    if (first.columns.empty()) std::swap(first, other);
     if (other.columns.empty() || other.columns == first.columns) continue;
     size_t column = 0;
     while (column < std::min(first.columns.size(), other.columns.size()) &&
@@ -210,6 +213,11 @@ absl::StatusOr<CsvHeader> CommonHeader(const PipelinePlan& plan) {
         "csv_header: all files must have the same columns in their first line; column ", column + 1,
         " of '", first.file, "' is ", name(first), ", that of '", other.file, "' is ",
         name(other)));
+  }
+  if (first.columns.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("csv_header: ", plan.files.size() == 1 ? "file '" : "all files, such as '",
+                     plan.files[0], plan.files.size() == 1 ? "' is empty" : "', are empty"));
   }
   return first;
 }

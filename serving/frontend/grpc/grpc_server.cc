@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <limits>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/core/helper_thread.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -120,10 +120,10 @@ void GrpcServer::CancelIdleStreams(const absl::Notification& ended) {
 void GrpcServer::Shutdown(absl::Time deadline) {
   if (auto* health = server_->GetHealthCheckService(); health != nullptr) health->Shutdown();
   absl::Notification ended;
-  std::thread watch([&] { CancelIdleStreams(ended); });
+  HelperThread watch([&] { CancelIdleStreams(ended); });
   server_->Shutdown(absl::ToChronoTime(deadline));
   ended.Notify();
-  watch.join();
+  watch.Join();
 }
 
 }  // namespace tessera::serving
