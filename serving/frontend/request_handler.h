@@ -7,7 +7,6 @@
 //   if (handler.FallBack(status, {signature_name}, options, &model)) status = Answer(model);
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -138,10 +137,6 @@ class RequestHandler {
     RecordEnd(entrypoint, api, model_name, status, times, trace_id, absl::Now());
   }
 
-  // The gRPC calls, and messages of streams, that are being answered: from when one has come until
-  // its answer was sent.
-  std::atomic<int64_t>& num_calls() const { return num_calls_; }
-
   // Whether any model has limits.
   bool HasLimits() const { return admission_ != nullptr && admission_->HasLimits(); }
   // Returns the limits of a model; null if it has none.
@@ -184,7 +179,6 @@ class RequestHandler {
   CounterFamily* const example_count_total_;
   CounterFamily* const retried_requests_;  // null without rollouts
   mutable FailureLog failure_log_;
-  mutable std::atomic<int64_t> num_calls_{0};
 };
 
 }  // namespace tessera::serving

@@ -47,13 +47,17 @@ void Rollout::NoteState(absl::Time now, const ServableState& state) {
   } else {
     failed_.erase(version);
   }
+  // A load without room is in its first state until all tries are over, which do not help.
+  const bool lacks_room = absl::IsResourceExhausted(state.health) &&
+                          (failed || state.state == State::kStart) &&
+                          in_memory_.contains(saved_.previous_version());
   // What becomes of a version that is not wanted any more, or of a model that is not served, says
   // nothing about it.
-  if (failed && was_wanted && version == saved_.candidate_version()) {
-    if (absl::IsResourceExhausted(state.health) && in_memory_.contains(saved_.previous_version())) {
-      making_room_ = saved_.previous_version();
-      saved_.set_previous_version(0);
-    } else if (absl::IsResourceExhausted(state.health)) {
+  if (lacks_room && was_wanted && version == saved_.candidate_version()) {
+    making_room_ = saved_.previous_version();
+    saved_.set_previous_version(0);
+  } else if (failed && was_wanted && version == saved_.candidate_version()) {
+    if (absl::IsResourceExhausted(state.health)) {
       load_again_at_ = now + kMemoryRetryInterval;
       if (!std::exchange(lacks_memory_, true)) {
         Tell(now, "held", version,

@@ -388,6 +388,21 @@ TEST_F(RolloutTest, ThePreviousVersionMakesRoomForTheCandidate) {
   EXPECT_THAT(Parts(), ElementsAre(4, 5, 0));
 }
 
+TEST_F(RolloutTest, ThePreviousVersionMakesRoomAfterTheFirstTry) {
+  Disk({{3, 3}});
+  Disk({{3, 3}, {4, 4}});
+  ASSERT_TRUE(rollout_->Promote(now_, 4).ok());
+  rollout_->SetVersions(now_, {{3, 3}, {4, 4}, {5, 5}});
+  Tell(5, State::kStart);
+  EXPECT_THAT(rollout_->Wanted(), ElementsAre(3, 4, 5));
+  Tell(5, State::kStart, absl::ResourceExhaustedError("memory_limit"));
+  EXPECT_THAT(rollout_->Wanted(), ElementsAre(4));
+  Tell(5, State::kEnd, absl::ResourceExhaustedError("memory_limit"));
+  Load();
+  EXPECT_THAT(loaded_, ElementsAre(4, 5));
+  EXPECT_THAT(Parts(), ElementsAre(4, 5, 0));
+}
+
 TEST_F(RolloutTest, ACandidateThatLacksMemoryIsLoadedAgainLater) {
   Disk({{3, 3}});
   rollout_->SetVersions(now_, {{3, 3}, {4, 4}});

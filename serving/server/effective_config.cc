@@ -3,6 +3,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <map>
+#include <string>
 #include <variant>
 
 #include "absl/strings/match.h"
@@ -67,13 +69,20 @@ void EmitValue(const Message& message, const FieldDescriptor* field, int index,
 
 void EmitMap(const Message& message, const FieldDescriptor* field, YAML::Emitter& yaml) {
   const Reflection* reflection = message.GetReflection();
-  yaml << YAML::Flow << YAML::BeginMap;
+  // In the order of their texts: the message has them in the order of a hash table.
+  std::map<std::string, const Message*> entries;
   for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
     const Message& entry = reflection->GetRepeatedMessage(message, field, i);
+    YAML::Emitter key;
+    EmitValue(entry, field->message_type()->map_key(), 0, key);
+    entries[key.c_str()] = &entry;
+  }
+  yaml << YAML::Flow << YAML::BeginMap;
+  for (const auto& [text, entry] : entries) {
     yaml << YAML::Key;
-    EmitValue(entry, field->message_type()->map_key(), 0, yaml);
+    EmitValue(*entry, field->message_type()->map_key(), 0, yaml);
     yaml << YAML::Value;
-    EmitValue(entry, field->message_type()->map_value(), 0, yaml);
+    EmitValue(*entry, field->message_type()->map_value(), 0, yaml);
   }
   yaml << YAML::EndMap;
 }

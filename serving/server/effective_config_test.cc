@@ -116,6 +116,15 @@ TEST(EffectiveConfigTest, ModelsThatAreNoneAndBatchingThatIsOffReadBackTheSame) 
   EXPECT_EQ(again.rollout_state_file, "/etc/a.yaml.rollout-state");
 }
 
+TEST(EffectiveConfigTest, LabelsAreInOrder) {
+  ServerOptions options;
+  auto* const labels =
+      options.models.emplace().mutable_model_config_list()->add_config()->mutable_version_labels();
+  for (const char* label : {"e", "b", "on", "d", "a b", "c"}) (*labels)[label] = 1;
+  EXPECT_THAT(ConfigToPrint(options),
+              HasSubstr("version_labels: {a b: 1, b: 1, c: 1, d: 1, e: 1, on: 1}\n"));
+}
+
 TEST(EffectiveConfigTest, LeavesOutKeys) {
   ServerOptions options;
   options.ssl.emplace().set_server_key("-----BEGIN PRIVATE KEY-----\nMIIE\n");

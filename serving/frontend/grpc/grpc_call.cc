@@ -84,8 +84,6 @@ GrpcCall::GrpcCall(const grpc::CallbackServerContext* context, const grpc::ByteB
       method_(method),
       bytes_in_(handler->access_log() == nullptr ? 0 : request.Length()),
       response_(response),
-      deadline_(DeadlineOf(*context)) {
-  handler_->num_calls().fetch_add(1, std::memory_order_relaxed);
-}
+      deadline_(DeadlineOf(*context)) {}
 
 }  // namespace tessera::serving

@@ -6,7 +6,6 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <atomic>
 #include <optional>
 #include <string>
 
@@ -61,7 +60,6 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   GrpcCall(const grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
            const grpc::ByteBuffer* response, const RequestHandler* handler,
            absl::string_view method);
-  ~GrpcCall() override { handler_->num_calls().fetch_sub(1, std::memory_order_release); }
 
   // Returns the client's deadline and cancellation, and `times`. Valid until End().
   CallOptions options() {

@@ -1,6 +1,5 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
-#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <sys/stat.h>
@@ -13,7 +12,6 @@
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "serving/core/helper_thread.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -21,11 +19,6 @@ namespace {
 
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
-
-// How long a server that shuts down must have run no request before it cancels streams: longer than
-// a request is on its way that a client sent before it knew. And how often that is looked at.
-constexpr absl::Duration kIdleTime = absl::Seconds(1);
-constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 void RemoveStaleSocket(const std::string& path) {
@@ -36,8 +29,7 @@ void RemoveStaleSocket(const std::string& path) {
 }  // namespace
 
 GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
-    : handler_(handler),
-      pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
+    : pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
       model_service_(handler) {
@@ -106,24 +98,9 @@ GrpcServer::~GrpcServer() {
   if (server_ != nullptr) Shutdown(absl::Now());
 }
 
-void GrpcServer::CancelIdleStreams(const absl::Notification& ended) {
-  absl::Time last_run = absl::Now();
-  while (!ended.WaitForNotificationWithTimeout(kLookInterval)) {
-    const absl::Time now = absl::Now();
-    if (handler_->num_calls().load(std::memory_order_acquire) > 0) last_run = now;
-    if (now - last_run < kIdleTime) continue;
-    grpc_server_cancel_all_calls(server_->c_server());
-    return;
-  }
-}
-
 void GrpcServer::Shutdown(absl::Time deadline) {
   if (auto* health = server_->GetHealthCheckService(); health != nullptr) health->Shutdown();
-  absl::Notification ended;
-  HelperThread watch([&] { CancelIdleStreams(ended); });
   server_->Shutdown(absl::ToChronoTime(deadline));
-  ended.Notify();
-  watch.Join();
 }
 
 }  // namespace tessera::serving

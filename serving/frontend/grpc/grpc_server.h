@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "serving/core/request_pool.h"
 #include "serving/frontend/grpc/grpc_waker.h"
@@ -63,16 +62,12 @@ class GrpcServer {
   // Returns the TCP port.
   int port() const { return port_; }
   // Accepts no more requests. Returns when running ones have ended; at the deadline they are
-  // cancelled. Streams of clients that only wait, for a health to change or to send their next
-  // message, are cancelled once no request has run for a second.
+  // cancelled.
   void Shutdown(absl::Time deadline);
 
  private:
   GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository);
-  // Cancels all calls once no request has run for a while, unless the shutdown has ended before.
-  void CancelIdleStreams(const absl::Notification& ended);
 
-  RequestHandler* const handler_;
   RequestPool pool_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   PredictionService prediction_service_;

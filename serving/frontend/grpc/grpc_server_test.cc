@@ -11,9 +11,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "inference/grpc_service.grpc.pb.h"
 #include "runtime/host/pace.h"
-#include "serving/frontend/kserve/model_repository.h"
 #include "serving/servables/saved_model/testing/linear_session.h"
 #include "serving/servables/served_models.h"
 
@@ -70,10 +68,10 @@ class GrpcServerTest : public ::testing::Test {
         &config));
     return config;
   }
-  void Start(GrpcServer::Options options, ModelRepository* repository = nullptr) {
+  void Start(GrpcServer::Options options) {
     server_.reset();
     options.socket_path = (root_ / "socket").string();
-    auto server = GrpcServer::Start(options, handler_.get(), repository);
+    auto server = GrpcServer::Start(options, handler_.get());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ =
@@ -469,48 +467,6 @@ TEST_F(GrpcServerTest, ShutdownLetsRequestsUnderWayFinish) {
   server_->Shutdown(absl::Now() + absl::Seconds(20));
   client.join();
   releaser.join();
-}
-
-// Without an end to the grace, so that the shutdown would wait for whatever it does not end itself.
-TEST_F(GrpcServerTest, ShutdownEndsStreamsThatOnlyWait) {
-  ModelRepository repository({}, handler_.get(), models_.get());
-  GrpcServer::Options options;
-  options.health_service = true;
-  Start(options, &repository);
-
-  grpc::GenericStub health(channel_);
-  grpc::ClientContext watch_context, infer_context;
-  grpc::CompletionQueue queue;
-  const auto watch = health.PrepareCall(&watch_context, "/grpc.health.v1.Health/Watch", &queue);
-  const auto wait = [&] {
-    void* tag;
-    bool ok;
-    return queue.Next(&tag, &ok) && ok;
-  };
-  watch->StartCall(nullptr);
-  ASSERT_TRUE(wait());
-  const grpc::Slice no_bytes;
-  watch->WriteLast(grpc::ByteBuffer(&no_bytes, 1), {}, nullptr);
-  ASSERT_TRUE(wait());
-  grpc::ByteBuffer serving;
-  watch->Read(&serving, nullptr);
-  ASSERT_TRUE(wait());
-
-  const auto stub = inference::GRPCInferenceService::NewStub(channel_);
-  const auto infer = stub->ModelStreamInfer(&infer_context);
-  ASSERT_TRUE(infer->Write(Parse<inference::ModelInferRequest>("model_name: 'zz'")));
-  inference::ModelStreamInferResponse answer;
-  ASSERT_TRUE(infer->Read(&answer));
-
-  server_->Shutdown(absl::InfiniteFuture());
-  EXPECT_FALSE(infer->Finish().ok());
-  do watch->Read(&serving, nullptr);  // NOT_SERVING, and then the end
-  while (wait());
-  grpc::Status watched;
-  watch->Finish(&watched, nullptr);
-  ASSERT_TRUE(wait());
-  EXPECT_FALSE(watched.ok());
-  server_.reset();  // before the repository
 }
 
 TEST_F(GrpcServerTest, SocketPathThatTheSystemCannotHoldIsRefused) {

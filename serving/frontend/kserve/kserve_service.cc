@@ -1,7 +1,5 @@
 #include "serving/frontend/kserve/kserve_service.h"
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -138,12 +136,7 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
  private:
   // One request of the stream.
   struct Turn : Inference {
-    explicit Turn(InferStream* stream) : stream(stream), response(&stream->written_) {
-      num_calls().fetch_add(1, std::memory_order_relaxed);
-    }
-    ~Turn() { num_calls().fetch_sub(1, std::memory_order_release); }
-
-    std::atomic<int64_t>& num_calls() const { return stream->service_->handler_->num_calls(); }
+    explicit Turn(InferStream* stream) : stream(stream), response(&stream->written_) {}
 
     CallOptions options() {
       return {
