@@ -33,11 +33,12 @@ bool ChecksumIsRight(absl::string_view data, const char* stored) {
   return ChecksumMatches(UnmaskCrc32c(ReadLittleEndian<uint32_t>(stored)), Crc32c(data));
 }
 
-absl::Status ReplayPredict(tensorflow::serving::PredictRequest request, const Servable& servable) {
+absl::Status ReplayPredict(tensorflow::serving::PredictRequest request, const Servable& servable,
+                           const CallOptions& options) {
   const ProtoPredictRequest view(&request);
   auto input = [&](size_t i) { return view.DecodeInput(i); };
   PredictResult result;
-  return servable.Predict(view.View(input), {}, &result);
+  return servable.Predict(view.View(input), options, &result);
 }
 
 int64_t RowsOf(const SampleRequest& request) {
@@ -60,14 +61,14 @@ struct LastRun {
 };
 
 absl::Status ReplayMultiInference(const tensorflow::serving::MultiInferenceRequest& request,
-                                  const Servable& servable) {
+                                  const Servable& servable, const CallOptions& options) {
   std::vector<InferenceTask> tasks;
   for (const auto& task : request.tasks()) {
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
   auto examples = [&] { return ExamplesFromInput(request.input()); };
   std::vector<InferenceResult> results;
-  return servable.MultiInference(tasks, examples, {}, &results);
+  return servable.MultiInference(tasks, examples, options, &results);
 }
 
 }  // namespace
@@ -99,8 +100,9 @@ absl::Status ForEachRecord(const std::string& path,
   return absl::OkStatus();
 }
 
-WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
+WarmUp::WarmUp(int iterations, MetricsRegistry* metrics, absl::Duration max_time)
     : iterations_(std::max(1, iterations)),
+      max_time_(max_time),
       warmup_latency_(metrics->AddPassingHistogram("/tensorflow/serving/model_warmup_latency",
                                                    {"model_path", "status"},
                                                    ExponentialBounds(10, 1.8, 33))),
@@ -121,22 +123,25 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
                  const std::vector<SampleRequest>& samples,
                  absl::Span<const int64_t> likely_rows) const {
   const absl::Time start = absl::Now();
-  const absl::Time deadline = start + kMaxTime;
+  const absl::Time deadline = start + max_time_;
   int num_answered = 0, num_left_out = 0;
   absl::Status failure;                      // of a request that a client has sent
   std::map<std::string, LastRun> last_runs;  // by signature
   const auto ask = [&](const SampleRequest& request, bool may_be_sampled) {
     const SignatureInfo* signature = servable.info().FindSignature(request.signature_name);
-    if (signature == nullptr || !signature->is_pure) return;
+    if (signature == nullptr || !signature->is_pure || stopping_.IsCancelled()) return;
     LastRun& last = last_runs[request.signature_name];
     const int64_t rows = RowsOf(request);
     if (absl::Now() + last.TimeFor(rows) > deadline) {
       ++num_left_out;
       return;
     }
-    const CallOptions options{.deadline = deadline, .may_be_sampled = may_be_sampled};
     for (int i = 0; i < iterations_; ++i) {
       const absl::Time run_start = absl::Now();
+      const absl::Duration left = deadline - run_start;
+      const CallOptions options{.deadline = may_be_sampled ? run_start + left / 2 : deadline,
+                                .cancellation = &stopping_,
+                                .may_be_sampled = may_be_sampled};
       PredictResult result;
       if (absl::Status status = AskSample(servable, request, options, &result); !status.ok()) {
         // One that is made up may be senseless to the model, which is no fault.
@@ -209,12 +214,14 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
 absl::Status WarmUp::Replay(const PredictionLog& log, const Servable& servable) const {
   absl::string_view model, api;
   const absl::Time start = absl::Now();
+  const CallOptions options{.cancellation = &stopping_};
+  if (stopping_.IsCancelled()) return absl::CancelledError("the server ends");
   switch (log.log_type_case()) {
     case PredictionLog::kPredictLog: {
       const auto& request = log.predict_log().request();
       model = request.model_spec().name();
       api = "Predict";
-      RETURN_IF_ERROR(ReplayPredict(request, servable));
+      RETURN_IF_ERROR(ReplayPredict(request, servable, options));
       break;
     }
     case PredictionLog::kClassifyLog: {
@@ -224,7 +231,7 @@ absl::Status WarmUp::Replay(const PredictionLog& log, const Servable& servable) 
       auto examples = [&] { return ExamplesFromInput(request.input()); };
       ClassifyResult result;
       RETURN_IF_ERROR(
-          servable.Classify({request.model_spec().signature_name(), examples}, {}, &result));
+          servable.Classify({request.model_spec().signature_name(), examples}, options, &result));
       break;
     }
     case PredictionLog::kRegressLog: {
@@ -234,11 +241,11 @@ absl::Status WarmUp::Replay(const PredictionLog& log, const Servable& servable) 
       auto examples = [&] { return ExamplesFromInput(request.input()); };
       RegressResult result;
       RETURN_IF_ERROR(
-          servable.Regress({request.model_spec().signature_name(), examples}, {}, &result));
+          servable.Regress({request.model_spec().signature_name(), examples}, options, &result));
       break;
     }
     case PredictionLog::kMultiInferenceLog:
-      return ReplayMultiInference(log.multi_inference_log().request(), servable);
+      return ReplayMultiInference(log.multi_inference_log().request(), servable, options);
     case PredictionLog::LOG_TYPE_NOT_SET:
       return absl::OkStatus();
     case PredictionLog::kPredictStreamedLog:

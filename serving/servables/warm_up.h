@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/base/cancellation.h"
 #include "serving/core/metrics.h"
 #include "serving/servables/servable.h"
 
@@ -33,7 +34,9 @@ absl::Status ForEachRecord(const std::string& path,
 // Without that file, asks the sampled requests of the live version. If there are none, asks made-up
 // requests that fit the signatures. If requests are batched, these come with each number of rows
 // that runs are likely to have, smallest first. They end when kMaxTime has passed, when the next
-// one would take longer than that, or when inputs would exceed kMaxBatchBytes. Thread-safe.
+// one would take longer than that, or when inputs would exceed kMaxBatchBytes. A sampled request is
+// given up after half of the time that is left, so that a slow one leaves some to the others.
+// Thread-safe.
 class WarmUp {
  public:
   static constexpr int kMaxRecords = 1000;
@@ -43,14 +46,17 @@ class WarmUp {
   static constexpr absl::Duration kMaxTime = absl::Seconds(20);
 
   // Each request is made `iterations` times, at least once. `metrics` must outlive this object.
-  WarmUp(int iterations, MetricsRegistry* metrics);
+  WarmUp(int iterations, MetricsRegistry* metrics, absl::Duration max_time = kMaxTime);
+
+  // Ends what runs now, and all later ones, at once.
+  void Stop() { stopping_.Cancel(); }
 
   // `samples` are requests that the live version has answered. `likely_rows` are the numbers of
   // rows that runs are likely to have, in ascending order; empty if requests are not batched.
-  // Errors: those of recorded requests; DATA_LOSS if the file is no TFRecord; INVALID_ARGUMENT for
-  // a record that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed
-  // predictions and session runs. Requests that were not recorded may fail, because the model need
-  // not be able to answer them.
+  // Errors: those of recorded requests, CANCELLED after Stop() among them; DATA_LOSS if the file is
+  // no TFRecord; INVALID_ARGUMENT for a record that is no PredictionLog or for more than
+  // kMaxRecords; UNIMPLEMENTED for streamed predictions and session runs. Requests that were not
+  // recorded may fail, because the model need not be able to answer them.
   absl::Status Run(const std::string& directory, const Servable& servable,
                    const std::vector<SampleRequest>& samples,
                    absl::Span<const int64_t> likely_rows) const;
@@ -65,6 +71,8 @@ class WarmUp {
                       const Servable& servable) const;
 
   const int iterations_;
+  const absl::Duration max_time_;
+  mutable CancellationManager stopping_;
   PassingHistogramFamily* const warmup_latency_;
   HistogramFamily* const runtime_latency_;
 };

@@ -181,6 +181,51 @@ TEST_F(WarmUpTest, BatchesThatWouldTakeTooLongAreLeftOut) {
   EXPECT_THAT(feeds, ElementsAre("float[1] [1]"));
 }
 
+// Waits until the run is cancelled or its deadline has passed.
+absl::Status RunUntilEnded(const RunOptions& options) {
+  const absl::Time deadline = absl::Now() + options.timeout;
+  while (options.cancellation == nullptr || !options.cancellation->IsCancelled()) {
+    if (absl::Now() > deadline) return absl::DeadlineExceededError("late");
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return absl::CancelledError("cancelled");
+}
+
+TEST_F(WarmUpTest, ASlowRequestLeavesTimeToTheOthers) {
+  Ask(*servable_, {1, 2}, "y");
+  Ask(*servable_, {3}, "y");
+  std::vector<std::string> feeds;
+  const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
+  log_.on_run = [&](const RunOptions& options) {
+    return feeds.size() == 1 ? RunUntilEnded(options) : absl::OkStatus();
+  };
+  const WarmUp warm_up(1, &metrics_, /*max_time=*/absl::Seconds(2));
+  EXPECT_TRUE(warm_up.Run(directory_, *next, servable_->SampleRequests(), {}).ok());
+  EXPECT_THAT(feeds, UnorderedElementsAre("float[2] [1 2]", "float[1] [3]"));
+}
+
+TEST_F(WarmUpTest, StopEndsIt) {
+  Ask(*servable_, {1, 2}, "y");
+  Ask(*servable_, {3}, "y");
+  for (const bool file : {false, true}) {
+    std::vector<std::string> feeds;
+    const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
+    // Without an end but Stop().
+    WarmUp warm_up(1, &metrics_, /*max_time=*/absl::InfiniteDuration());
+    log_.on_run = [&](const RunOptions& options) {
+      warm_up.Stop();
+      return RunUntilEnded(options);
+    };
+    if (file) {
+      const std::string record = Record(Predict(1).SerializeAsString());
+      EXPECT_TRUE(WriteFileAtomically(JoinPath(directory_, WarmUp::kFile), record + record).ok());
+    }
+    const absl::Status status = warm_up.Run(directory_, *next, servable_->SampleRequests(), {});
+    EXPECT_EQ(status.code(), file ? absl::StatusCode::kCancelled : absl::StatusCode::kOk);
+    EXPECT_EQ(feeds.size(), 1);
+  }
+}
+
 TEST_F(WarmUpTest, WithAFileItAloneIsReplayed) {
   EXPECT_TRUE(WriteFileAtomically(JoinPath(directory_, WarmUp::kFile), "").ok());
   EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}, {1, 2}).ok());

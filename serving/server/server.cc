@@ -375,7 +375,10 @@ void Server::LogStart() const {
 void Server::Stop() {
   absl::MutexLock lock(&stop_mu_);
   if (stopped_.HasBeenNotified()) return;
-  if (models_ != nullptr) models_->Stop();
+  if (models_ != nullptr) {
+    models_->Stop();
+    if (warm_up_ != nullptr) warm_up_->Stop();
+  }
   stopped_.Notify();
   ReloadModels();  // wakes its thread, which sees that it is over
 }

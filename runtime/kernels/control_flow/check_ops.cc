@@ -19,7 +19,8 @@ namespace {
 class CheckNumericsKernel : public OpKernel {
  public:
   explicit CheckNumericsKernel(const KernelBuild& build)
-      : message_(build.attr<std::string>("message")) {}
+      : message_(build.attr<std::string>("message")),
+        has_signs_(build.op().name == "CheckNumericsV2") {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     Found found;
@@ -37,10 +38,9 @@ class CheckNumericsKernel : public OpKernel {
         found = Search<Eigen::bfloat16>(input);
         break;
     }
-    if (found.nan || found.infinite) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          message_, " : Tensor had ", found.nan ? "NaN" : "",
-          found.nan && found.infinite ? " and " : "", found.infinite ? "Inf" : "", " values"));
+    if (found.nan || found.negative || found.positive) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(message_, " : Tensor had ", Names(found), " values"));
     }
     ctx.set_output(0, ctx.TakeInput(0));
     return absl::OkStatus();
@@ -48,8 +48,18 @@ class CheckNumericsKernel : public OpKernel {
 
  private:
   struct Found {
-    bool nan = false, infinite = false;
+    bool nan = false, negative = false, positive = false;  // the latter are infinities
   };
+  // Returns "-Inf, +Inf, and NaN", or the part of it that was found; without signs "Inf and NaN".
+  std::string Names(const Found& found) const {
+    std::vector<absl::string_view> names;
+    if (has_signs_ && found.negative) names.push_back("-Inf");
+    if (has_signs_ && found.positive) names.push_back("+Inf");
+    if (!has_signs_ && (found.negative || found.positive)) names.push_back("Inf");
+    if (found.nan) names.push_back("NaN");
+    if (names.size() == 3) return absl::StrCat(names[0], ", ", names[1], ", and ", names[2]);
+    return absl::StrJoin(names, " and ");
+  }
   template <typename T>
   static Found Search(const Tensor& input) {
     Found found;
@@ -57,12 +67,13 @@ class CheckNumericsKernel : public OpKernel {
       const double x = static_cast<double>(value);
       if (std::isfinite(x)) [[likely]]
         continue;
-      (std::isnan(x) ? found.nan : found.infinite) = true;
+      (std::isnan(x) ? found.nan : x < 0 ? found.negative : found.positive) = true;
     }
     return found;
   }
 
   const std::string message_;
+  const bool has_signs_;
 };
 REGISTER_KERNEL("CheckNumerics", kCpu, CheckNumericsKernel);
 REGISTER_KERNEL("CheckNumericsV2", kCpu, CheckNumericsKernel);

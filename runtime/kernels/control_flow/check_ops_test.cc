@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -6,6 +7,25 @@
 
 namespace tessera {
 namespace {
+
+// The texts are TensorFlow's.
+TEST(CheckNumericsTest, SaysWhatItHasFound) {
+  constexpr float kInf = HUGE_VALF;
+  const float nan = std::nanf("");
+  const auto found = [](const char* op, const std::vector<float>& values) {
+    const auto checked = RunOp(op, {Tensor::Vector<float>(values)}, {{"message", "m"}});
+    return std::string(checked.status().message());
+  };
+  EXPECT_EQ(found("CheckNumericsV2", {1, kInf}), "m : Tensor had +Inf values");
+  EXPECT_EQ(found("CheckNumericsV2", {-kInf, kInf}), "m : Tensor had -Inf and +Inf values");
+  EXPECT_EQ(found("CheckNumericsV2", {nan, -kInf}), "m : Tensor had -Inf and NaN values");
+  EXPECT_EQ(found("CheckNumericsV2", {nan, kInf, -kInf}),
+            "m : Tensor had -Inf, +Inf, and NaN values");
+  EXPECT_EQ(found("CheckNumerics", {-kInf, kInf}), "m : Tensor had Inf values");
+  EXPECT_EQ(found("CheckNumerics", {nan, -kInf}), "m : Tensor had Inf and NaN values");
+  EXPECT_EQ(found("CheckNumerics", {nan}), "m : Tensor had NaN values");
+  EXPECT_EQ(found("CheckNumerics", {1, -1}), "");
+}
 
 // The text is TensorFlow's.
 TEST(PrintTest, TheFirstElementsOfEachTensorStandInBrackets) {

@@ -314,6 +314,9 @@ TEST_F(BatchSourceTest, RefusesWhatIsWrongWithARemedy) {
               HasSubstr("set variable_length"));
   EXPECT_THAT(error("files: 'a.tfrecord' fields { name: 'x' dtype: 'int64' missing_value: 'a' }"),
               HasSubstr("missing_value: 'a' is no int64"));
+  EXPECT_THAT(error("files: 'a.tfrecord' format: 'text' "
+                    "fields { name: 'x' dtype: 'int64' missing_value: '7' }"),
+              HasSubstr("missing_value: not with text"));
 }
 
 TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {

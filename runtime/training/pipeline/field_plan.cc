@@ -147,6 +147,9 @@ absl::Status PlanMissing(const training::FieldSpec& spec, RecordFormat format, F
   if (plan->decoding != FieldDecoding::kNone || format == RecordFormat::kFixedLength) {
     return absl::InvalidArgumentError("missing_value: not for bytes that are decoded");
   }
+  if (format == RecordFormat::kText) {
+    return absl::InvalidArgumentError("missing_value: not with text, of which no line is missing");
+  }
   ASSIGN_OR_RETURN(plan->missing_value, ParseMissing(spec.missing_value(), plan->dtype));
   // Of CSV, each column may be missing by itself.
   if (format != RecordFormat::kCsv) plan->missing_value = Filled(plan->missing_value, plan->shape);
