@@ -134,8 +134,11 @@ int ExecuteCommand(Command& command, absl::Span<const std::string> args) {
   if (status.ok()) return 0;
   std::fflush(stdout);
   if (!status.GetPayload(kUsagePayload)) {
-    std::fprintf(stderr, "tessera %s: %s\n", command.name.c_str(),
-                 status.ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
+    // Names and texts of a user's files may hold zero bytes.
+    const std::string text =
+        absl::StrCat("tessera ", command.name, ": ",
+                     status.ToString(absl::StatusToStringMode::kWithNoExtraData), "\n");
+    std::fwrite(text.data(), 1, text.size(), stderr);
     return ExitCodeOf(status);
   }
   std::fprintf(stderr, "tessera %s: %s\n%s`tessera %s --help` tells more.\n", command.name.c_str(),

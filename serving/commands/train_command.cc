@@ -81,7 +81,8 @@ std::string FolderOf(const std::string& path) {
 }
 
 void PrintReport(const ConfigReport& report, const Options& options, FILE* file) {
-  std::fputs((options.json ? ReportJson(report) : ReportText(report)).c_str(), file);
+  const std::string text = options.json ? ReportJson(report) : ReportText(report);
+  std::fwrite(text.data(), 1, text.size(), file);  // zero bytes of a user's files, too
 }
 
 absl::Status Train(const std::string& path, const Options& options) {

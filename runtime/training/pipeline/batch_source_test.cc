@@ -372,6 +372,19 @@ TEST_F(BatchSourceTest, QuotedFieldsOfCsvMayHoldLineEnds) {
   }
 }
 
+TEST_F(BatchSourceTest, HeadersThatAreNoTextAreToldSo) {
+  const auto error = [this](const std::string& text) {
+    Write("a.csv", text);
+    return TryMake(
+               "files: 'a.csv' format: 'csv' csv_header: true "
+               "fields { name: 'x' dtype: 'int64' }")
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(error(std::string("\xFF\xFEx\0\n\0", 6)), HasSubstr("is UTF-16; convert it"));
+  EXPECT_THAT(error(std::string("y\0z,w\n1,2\n", 10)), HasSubstr("it has y\\x00z, w"));
+}
+
 TEST_F(BatchSourceTest, NamesOfColumnsMayBeQuotedAndFollowAByteOrderMark) {
   Write("a.csv", "\xEF\xBB\xBFlabel,\"income, usd\",\"the \"\"x\"\"\",height\r\n1,100,5,7\r\n");
   auto source = Make(

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -119,7 +120,10 @@ absl::StatusOr<int> ColumnOf(absl::string_view name, const CsvHeader& header) {
   const size_t count = std::min(columns.size(), kMostNames);
   return absl::InvalidArgumentError(absl::StrCat(
       "columns: file '", header.file, "' has no column '", name, "'; it has ",
-      absl::StrJoin(columns.begin(), columns.begin() + static_cast<int64_t>(count), ", "),
+      absl::StrJoin(columns.begin(), columns.begin() + static_cast<int64_t>(count), ", ",
+                    [](std::string* text, const std::string& column) {
+                      absl::StrAppend(text, absl::Utf8SafeCHexEscape(column));
+                    }),
       count < columns.size() ? absl::StrCat(" and ", columns.size() - count, " more") : ""));
 }
 
@@ -180,6 +184,10 @@ absl::StatusOr<CsvHeader> ReadHeader(const std::string& file, const PipelinePlan
   ASSIGN_OR_RETURN(const bool any,
                    ReadCsvRecord(*bytes, {.delimiter = plan.delimiter[0]}, &record));
   if (!any) return header;
+  if (absl::StartsWith(record, "\xFF\xFE") || absl::StartsWith(record, "\xFE\xFF")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "csv_header: file '", file, "' is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"));
+  }
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   CsvFields names;
   const absl::Status split = CsvSplitter(plan.delimiter[0], /*quotes=*/true)
