@@ -29,7 +29,8 @@ void AppendTensors(absl::string_view what, const std::vector<InspectedTensor>& t
   for (const InspectedTensor& tensor : tensors) width = std::max(width, WidthOf(tensor.alias));
   for (const InspectedTensor& tensor : tensors) {
     absl::StrAppendFormat(out, "      %-6s %s  %s %s  %s%s\n", what, Padded(tensor.alias, width),
-                          DTypeName(tensor.dtype), tensor.shape.ToString(), tensor.place,
+                          tensor.dtype == DType::kInvalid ? "" : DTypeName(tensor.dtype),
+                          tensor.shape.ToString(), tensor.place,
                           tensor.has_default ? "  (has a default)" : "");
   }
 }

@@ -17,6 +17,7 @@ struct Options {
   InputFlags inputs;
   LocalModelFlags model;
   std::string signature = std::string(kDefaultSignature);
+  std::vector<std::string> outputs;  // empty: all
   bool json = false;
 };
 
@@ -33,8 +34,12 @@ absl::Status Run(const std::string& directory, const Options& options) {
   }
   const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return values[i]; };
   PredictResult result;
-  const absl::Status status = model.servable->Predict(
-      {.signature_name = options.signature, .input_names = names, .input = input}, {}, &result);
+  const std::vector<absl::string_view> outputs(options.outputs.begin(), options.outputs.end());
+  const absl::Status status = model.servable->Predict({.signature_name = options.signature,
+                                                       .input_names = names,
+                                                       .input = input,
+                                                       .output_filter = outputs},
+                                                      {}, &result);
   // Why a queue has no more for the run, the threads that filled it know better.
   if (!status.ok() && model.queues != nullptr) {
     RETURN_IF_ERROR(Annotate(model.queues->status(), "the graph's own data: "));
@@ -63,6 +68,7 @@ Command RunCommand() {
   };
   options->inputs.AddTo(&command.flags);
   command.flags.Add("signature", &options->signature, "signature to run", "NAME");
+  command.flags.Add("output", &options->outputs, "output to print instead of all", "NAME");
   command.flags.Add("json", &options->json, "print {\"outputs\": ...} as the REST API does");
   options->model.AddTo(&command.flags);
   command.run = [options](absl::Span<const std::string> arguments) {

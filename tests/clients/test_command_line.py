@@ -338,6 +338,24 @@ def test_run_prints_tensors_or_json():
     )
 
 
+def test_run_prints_the_outputs_that_are_named(tmp_path):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def call(x):
+        rows = tf.RaggedTensor.from_row_lengths(x, [1, 1])
+        return {"a": x + 1, "b": x + 2, "rows": rows}
+
+    module = tf.Module()
+    module.call = call
+    tf.saved_model.save(module, str(tmp_path), signatures=call)
+    arguments = ["run", tmp_path, "--input", "x=[1, 2]"]
+    assert done(*arguments, "--output=b") == "b: float[2] [3 4]\n"
+    assert done(*arguments, "--output=b", "--output=a").splitlines() == [
+        "b: float[2] [3 4]", "a: float[2] [2 3]"]
+    code, _, err = tessera(*arguments)
+    assert code == 1 and "'rows'" in err and "made of several tensors" in err
+    assert re.search(r"output rows +<unknown>  composite", done("inspect", tmp_path))
+
+
 def test_run_takes_strings_and_bytes():
     example = example_pb2.Example()
     fill_example(example, {"x": 2.0})
