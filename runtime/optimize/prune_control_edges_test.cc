@@ -64,7 +64,8 @@ TEST_F(PruneControlEdgesTest, WhatDataOrdersNeedsNoEdge) {
 
 TEST_F(PruneControlEdgesTest, AnAssertionStaysBeforeWhatItGuards) {
   const Endpoint is_good = g_.Op("Less", {x_, g_.Op("Neg", {x_})});
-  Node* const guard = g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
+  Node* const guard =
+      g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
   g_.Keep(guard);
   Node* const guarded = g_.Op("Square", {x_}).node;
   Node* const result = g_.Op("Exp", {{guarded, 0}}).node;
@@ -76,7 +77,8 @@ TEST_F(PruneControlEdgesTest, AnAssertionStaysBeforeWhatItGuards) {
 
 TEST_F(PruneControlEdgesTest, AnAssertionThatDataPutsBeforeANodeNeedsNoEdge) {
   const Endpoint is_good = g_.Op("Less", {x_, g_.Op("Neg", {x_})});
-  Node* const guard = g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
+  Node* const guard =
+      g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
   const Endpoint guarded = g_.Op("Identity", {x_});
   g_.graph.AddControlEdge(guard, guarded.node);
   Node* const derivative = g_.Op("Square", {guarded}).node;
