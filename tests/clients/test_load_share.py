@@ -21,8 +21,12 @@ def threads(server, name):
     return [int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == name + "\n"]
 
 
-@pytest.mark.parametrize("flags", [(), ("--num_load_threads=3",)])
-def test_loads_together_stay_on_their_share_of_the_cores(tmp_path, flags):
+@pytest.mark.parametrize("flags, policy, levels", [
+    ((), os.SCHED_OTHER, 10),
+    (("--num_load_threads=3",), os.SCHED_OTHER, 10),
+    (("--load_priority=idle",), os.SCHED_IDLE, 0),
+])
+def test_loads_together_stay_on_their_share_of_the_cores(tmp_path, flags, policy, levels):
     models = [Model(f"m{i}", tmp_path / f"m{i}") for i in range(3)]
     for model in models:
         shutil.copytree(HALF_PLUS_TWO / "00000123", pathlib.Path(model.base_path) / "1")
@@ -45,5 +49,7 @@ def test_loads_together_stay_on_their_share_of_the_cores(tmp_path, flags):
         cores = set().union(*(os.sched_getaffinity(thread) for thread in loading + background))
         assert len(cores) == max(1, math.floor(SHARE * len(everywhere) + 0.5))
         assert cores <= everywhere
-        assert {os.sched_getscheduler(thread) for thread in loading} == {os.SCHED_IDLE}
+        assert {os.sched_getscheduler(thread) for thread in loading} == {policy}
+        nice = min(os.getpriority(os.PRIO_PROCESS, server.process.pid) + levels, 19)
+        assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in loading} == {nice}
         assert os.sched_getaffinity(threads(server, "manager")[0]) == everywhere
