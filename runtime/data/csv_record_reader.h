@@ -18,8 +18,8 @@ struct CsvDialect {
 // lines up to one at whose end no quoted field is open. A quote opens a field only as its first
 // character; elsewhere it is for whoever splits the record to refuse. Returns false at the end of
 // the file, where a field that is open ends, too.
-// Errors: those of ByteSource; INVALID_ARGUMENT for a record above 256 MiB, which most likely has a
-// quote too many.
+// Errors: those of ByteSource; INVALID_ARGUMENT once the lines of a record have more than 256 MiB,
+// most likely for a quote too many.
 absl::StatusOr<bool> ReadCsvRecord(ByteSource& bytes, const CsvDialect& dialect,
                                    std::string* record);
 

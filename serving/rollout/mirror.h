@@ -46,8 +46,9 @@ class Mirror {
  public:
   struct Options {
     // The pool that the candidates' runs compute in, the cores that the mirror's threads are bound
-    // to, one thread for each, and what paces them: those of the Host. Without them the threads run
-    // on any core, and the runs in the pools of requests. Must outlive the mirror.
+    // to, one thread for each, the priority of these threads, and what paces them: those of the
+    // Host. Without them the threads run on any core, and the runs in the pools of requests. Must
+    // outlive the mirror.
     ThreadPool* background_pool = nullptr;
     CoreSet cores;
     ThreadPriority priority = ThreadPriority::kLow;

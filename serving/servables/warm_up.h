@@ -45,7 +45,8 @@ class WarmUp {
   // by the time for each row that the last run of the signature took.
   static constexpr absl::Duration kMaxTime = absl::Seconds(20);
 
-  // Each request is made `iterations` times, at least once. `metrics` must outlive this object.
+  // Each request is made `iterations` times, at least once; those of no file have `max_time`
+  // together. `metrics` must outlive this object.
   WarmUp(int iterations, MetricsRegistry* metrics, absl::Duration max_time = kMaxTime);
 
   // Ends what runs now, and all later ones, at once.

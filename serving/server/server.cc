@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -14,7 +15,6 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/tensor/large_blocks.h"
-#include "serving/core/helper_thread.h"
 #include "serving/core/process_metrics.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/saved_model/whole_version.h"
@@ -388,11 +388,12 @@ void Server::Shutdown(absl::Duration grace) {
   if (batching_ != nullptr) batching_->Drain();
   profiler_.EndCalls();
   // Both at once, so that neither accepts requests while the other finishes its own.
-  HelperThread rest([&] {
+  // One after the other where the system has no thread for it, which std::async() sees to.
+  std::future<void> rest = std::async(std::launch::async | std::launch::deferred, [&] {
     if (rest_ != nullptr) rest_->Shutdown(deadline);
   });
   if (grpc_ != nullptr) grpc_->Shutdown(deadline);
-  rest.Join();
+  rest.get();
   // Last, so that it shows how the server drains. What its form asks counts as a request.
   if (dashboard_ != nullptr) dashboard_->Cancel();
   if (admin_ != nullptr) admin_->Shutdown(std::max(deadline, absl::Now() + kAdminGrace));

@@ -49,6 +49,13 @@ absl::StatusOr<Tensor> ParseField(DType dtype, absl::string_view text, Allocator
   }
 }
 
+// Errors: INVALID_ARGUMENT unless it is one byte.
+absl::StatusOr<char> DelimiterInput(const KernelContext& ctx, int i) {
+  ASSIGN_OR_RETURN(const std::string delimiter, ScalarInput<std::string>(ctx, i, "field_delim"));
+  if (delimiter.size() == 1) return delimiter[0];
+  return absl::InvalidArgumentError("field_delim should be only 1 char");
+}
+
 class CsvRecords final : public FileElements {
  public:
   CsvRecords(std::unique_ptr<ByteSource> bytes, const CsvFormat& format)
@@ -117,11 +124,7 @@ class CsvDataset final : public FilesDataset {
     }
     CsvFormat format;
     ASSIGN_OR_RETURN(format.header, ScalarInput<bool>(ctx, 3, "header"));
-    ASSIGN_OR_RETURN(const std::string delimiter, ScalarInput<std::string>(ctx, 4, "field_delim"));
-    if (delimiter.size() != 1) {
-      return absl::InvalidArgumentError("field_delim should be only 1 char");
-    }
-    format.dialect.delimiter = delimiter[0];
+    ASSIGN_OR_RETURN(format.dialect.delimiter, DelimiterInput(ctx, 4));
     ASSIGN_OR_RETURN(format.dialect.quotes, ScalarInput<bool>(ctx, 5, "use_quote_delim"));
     ASSIGN_OR_RETURN(format.na_value, ScalarInput<std::string>(ctx, 6, "na_value"));
     ASSIGN_OR_RETURN(format.columns, ColumnsInput(ctx, 7, "select_cols"));
@@ -211,12 +214,9 @@ class CsvRecordDataset final : public FilesDataset {
  public:
   static absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) {
     ASSIGN_OR_RETURN(Files files, FilesInput(ctx, 1, 2));
-    ASSIGN_OR_RETURN(const std::string delimiter, ScalarInput<std::string>(ctx, 3, "field_delim"));
-    if (delimiter.size() != 1) {
-      return absl::InvalidArgumentError("field_delim should be only 1 char");
-    }
-    return std::shared_ptr<const Dataset>(
-        new CsvRecordDataset(std::move(files), CsvDialect{.delimiter = delimiter[0]}));
+    CsvDialect dialect;
+    ASSIGN_OR_RETURN(dialect.delimiter, DelimiterInput(ctx, 3));
+    return std::shared_ptr<const Dataset>(new CsvRecordDataset(std::move(files), dialect));
   }
   absl::StatusOr<std::unique_ptr<FileElements>> Open(size_t i, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto bytes, OpenBytes(i, position));
