@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
@@ -55,25 +54,6 @@ constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
   _exit(exit_code);
 }
 
-// Ends the process with the exit code if the object is not destroyed within the limit.
-class ExitLimit {
- public:
-  ExitLimit(int exit_code, absl::Duration limit)
-      : thread_([this, exit_code, limit] {
-          if (done_.WaitForNotificationWithTimeout(limit)) return;
-          LOG(WARNING) << "something does not end; leaving without it";
-          EndAtOnce(exit_code);
-        }) {}
-  ~ExitLimit() {
-    done_.Notify();
-    thread_.join();
-  }
-
- private:
-  absl::Notification done_;
-  std::thread thread_;
-};
-
 // Turns signals into calls of the server: SIGHUP into ReopenLogs() and ReloadModels(), the others
 // into Stop(). The calls run on a thread of their own and not in a signal handler, so that they may
 // take locks. After Stop() the process must end within `limit`. As long as there is no server to
@@ -99,19 +79,61 @@ class SignalWatcher {
     server_ = nullptr;
     is_ending_ = true;
   }
+  // Ends the process with the exit code if the watcher is not destroyed within the limit.
+  void LimitEnd(int exit_code, absl::Duration limit) {
+    {
+      absl::MutexLock lock(&mu_);
+      SetEnd(exit_code, limit);
+    }
+    Wake(Waking::kForNewEnd);
+  }
   ~SignalWatcher() {
-    done_ = true;
-    pthread_kill(thread_.native_handle(), SIGTERM);
+    Wake(Waking::kForDone);
     thread_.join();
   }
 
  private:
+  enum class Waking { kNone, kForNewEnd, kForDone };
+
+  // Interrupts the thread, which waits for a signal.
+  void Wake(Waking waking) {
+    waking_ = waking;
+    pthread_kill(thread_.native_handle(), SIGTERM);
+  }
+
+  void SetEnd(int exit_code, absl::Duration limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    exit_code_ = exit_code;
+    end_ = absl::Now() + limit;
+  }
+
+  // Returns the next signal. Ends the process if none comes before the end is due.
+  int NextSignal() {
+    while (true) {
+      absl::Duration left;
+      int exit_code;
+      {
+        absl::MutexLock lock(&mu_);
+        left = end_ - absl::Now();
+        exit_code = exit_code_;
+      }
+      if (left <= absl::ZeroDuration()) {
+        LOG(WARNING) << "something does not end; leaving without it";
+        EndAtOnce(exit_code);
+      }
+      const timespec pause = absl::ToTimespec(std::min(left, absl::Hours(1)));
+      if (const int signal = sigtimedwait(&signals_, nullptr, &pause); signal > 0) return signal;
+    }
+  }
+
   void Run() {
     pthread_setname_np(pthread_self(), "signals");
     while (true) {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      if (done_) return;
+      const int signal = NextSignal();
+      if (signal == SIGTERM) {
+        const Waking waking = waking_.exchange(Waking::kNone);
+        if (waking == Waking::kForDone) return;
+        if (waking == Waking::kForNewEnd) continue;
+      }
       absl::MutexLock lock(&mu_);
       if (signal == SIGHUP) {
         LOG(INFO)
@@ -125,18 +147,19 @@ class SignalWatcher {
       if (server_ == nullptr) EndAtOnce(is_ending_ ? 128 + signal : 0);
       is_ending_ = true;
       LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
-      exit_limit_.emplace(0, limit_);
+      SetEnd(0, limit_);
       std::exchange(server_, nullptr)->Stop();
     }
   }
 
   const absl::Duration limit_;
   sigset_t signals_;
-  std::atomic<bool> done_{false};
+  std::atomic<Waking> waking_{Waking::kNone};
   absl::Mutex mu_;
   Server* server_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
-  std::optional<ExitLimit> exit_limit_;  // the thread's
+  absl::Time end_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();  // when the process must be gone
+  int exit_code_ ABSL_GUARDED_BY(mu_) = 0;                        // of that end
   std::thread thread_;
 };
 
@@ -173,7 +196,7 @@ int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration
   if (!status.ok() && !absl::IsCancelled(status)) {
     FailToStart(status);
     signals.Forget();
-    ExitLimit limit(kFailure, kUnloadLimit);
+    signals.LimitEnd(kFailure, kUnloadLimit);
     RestoreThreadPriorities();
     server.reset();
     return kFailure;

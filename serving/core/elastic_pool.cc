@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "runtime/base/logging.h"
+#include "serving/core/timer.h"
 
 namespace tessera::serving {
 namespace {
@@ -19,10 +21,24 @@ int64_t Now() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+constexpr absl::Duration kUntilAskedAgain = absl::Milliseconds(100);
+
+// Has the thread for pools that get none, started with the first pool: later there may be none.
+Timer& Spare() {
+  static Timer& timer = *[] {
+    auto* const started = new Timer;
+    started->CallAt(absl::InfinitePast(), [] {});
+    return started;
+  }();
+  return timer;
+}
+
 }  // namespace
 
 ElasticPool::ElasticPool(const Options& options)
-    : options_(options), max_threads_(options.max_threads) {}
+    : options_(options), max_threads_(options.max_threads) {
+  Spare();
+}
 
 ElasticPool::~ElasticPool() {
   Threads ended;
@@ -30,7 +46,7 @@ ElasticPool::~ElasticPool() {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
     work_or_stop_.SignalAll();
-    while (!threads_.empty()) thread_ended_.Wait(&mu_);
+    while (!threads_.empty() || asks_again_) thread_ended_.Wait(&mu_);
     ended.swap(ended_);
   }
   for (std::thread& thread : ended) thread.join();
@@ -66,14 +82,41 @@ void ElasticPool::AddThread(const Share* share, Closure first) {
     *self = std::thread([this, self, share, kept] { RunThread(self, share, std::move(*kept)); });
     return;
   } catch (const std::system_error& error) {
-    LOG(ERROR) << options_.name << ": no thread can be started (" << error.what()
-               << "): what waits for one is left to the " << threads_.size() - 1
-               << " that are there, and to the next one";
+    if (!asks_again_) {
+      LOG(ERROR) << options_.name << ": no thread can be started (" << error.what()
+                 << "): what waits for one is left to the " << threads_.size() - 1
+                 << " that are there, until the system has one";
+    }
   }
   threads_.erase(self);
-  if (*kept == nullptr) return;
-  queue_.Give(share, Now());
-  queue_.Push(share, std::move(*kept), Now());
+  if (*kept != nullptr) {
+    queue_.Give(share, Now());
+    queue_.Push(share, std::move(*kept), Now());
+  }
+  if (!asks_again_) AskAgainIn(kUntilAskedAgain);
+}
+
+void ElasticPool::AskAgainIn(absl::Duration time) {
+  asks_again_ = true;
+  Spare().CallAt(absl::Now() + time, [this] { AskAgain(); });
+}
+
+bool ElasticPool::LacksThread() const {
+  return queue_.size() > static_cast<size_t>(idle_) &&
+         threads_.size() < static_cast<size_t>(std::max(1, max_threads_));
+}
+
+void ElasticPool::AskAgain() {
+  absl::MutexLock lock(&mu_);
+  if (LacksThread()) AddThread();
+  absl::Duration pause = kUntilAskedAgain;
+  if (threads_.empty() && !queue_.empty()) {
+    RunNext(Now());
+    pause = absl::ZeroDuration();
+  }
+  if (LacksThread()) return AskAgainIn(pause);
+  asks_again_ = false;
+  thread_ended_.Signal();
 }
 
 void ElasticPool::set_max_threads(int max_threads) {
@@ -108,6 +151,14 @@ bool ElasticPool::HasTooManyThreads(int64_t now) {
          !queue_.NextHoldsNone(now);
 }
 
+void ElasticPool::RunNext(int64_t now) {
+  auto [whose, closure] = queue_.Pop(now);
+  mu_.Unlock();
+  Run(std::move(closure));
+  mu_.Lock();
+  queue_.Give(whose, Now());
+}
+
 void ElasticPool::RunThread(Threads::iterator self, const Share* share, Closure first) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
   SetThreadPriority(options_.priority);
@@ -131,11 +182,7 @@ void ElasticPool::RunThread(Threads::iterator self, const Share* share, Closure 
       work_or_stop_.Signal();  // the closure that this thread was woken for
       break;
     }
-    auto [whose, closure] = queue_.Pop(now);
-    mu_.Unlock();
-    Run(std::move(closure));
-    mu_.Lock();
-    queue_.Give(whose, Now());
+    RunNext(now);
   }
   ended_.splice(ended_.end(), threads_, self);
   thread_ended_.Signal();

@@ -21,9 +21,10 @@
 namespace tessera::serving {
 
 // Runs closures that may block, such as loads of models and requests. An idle pool has no threads,
-// and a closure waits only if `max_threads` are busy already, or the system has no thread for it;
-// then for one that the pool has or gets with a later closure. Computation that is split over cores
-// belongs to the runtime's ThreadPool instead.
+// and a closure waits only if `max_threads` are busy already, or the system has no thread for it.
+// Then the pool asks again and again, and while it has no thread at all its closures run one after
+// the other in a thread that all pools share. Computation that is split over cores belongs to the
+// runtime's ThreadPool instead.
 //
 // Closures belong to shares, which divide the threads while they compete for them (FairQueue). The
 // only closure of a share does not wait for those of other shares: if they have all threads, it
@@ -65,10 +66,17 @@ class ElasticPool {
 
   void Run(Closure closure) const ABSL_LOCKS_EXCLUDED(mu_);
   // Starts a thread that first runs `first`, which counts as taken, unless that is null. If the
-  // system refuses it, `first` joins the queue.
+  // system refuses it, `first` joins the queue, and the pool asks again.
   void AddThread(const Share* share = nullptr, Closure first = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunThread(Threads::iterator self, const Share* share, Closure first);
+  // Runs the closure whose turn it is. `mu_` is free meanwhile.
+  void RunNext(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Asks after `time` for the threads that the system refused, until no closure lacks one.
+  void AskAgainIn(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AskAgain() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns whether a closure waits and the limit allows a thread for it.
+  bool LacksThread() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasTooManyThreads(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
@@ -80,6 +88,7 @@ class ElasticPool {
   Threads ended_ ABSL_GUARDED_BY(mu_);  // the next caller joins them
   int idle_ ABSL_GUARDED_BY(mu_) = 0;
   int max_threads_ ABSL_GUARDED_BY(mu_);
+  bool asks_again_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 };
 

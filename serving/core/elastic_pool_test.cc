@@ -28,26 +28,64 @@ TEST(ElasticPoolTest, HasNoThreadsWithoutWork) {
   EXPECT_TRUE(WaitUntil([&] { return pool.num_threads() == 0; }));
 }
 
-// Exits with 0 if closures that no thread could be started for run once there is one. For a process
-// of its own, whose user it changes, because limits do not bind root.
-void RunsWhatNoThreadCouldBeStartedFor() {
+// Lets the process have no more threads, in a process of its own, whose user it changes, because
+// limits do not bind root. Returns the limit that it had.
+rlimit RefuseThreads() {
   if (geteuid() == 0 && setuid(65534) != 0) _exit(0);
   rlimit threads;
   getrlimit(RLIMIT_NPROC, &threads);
   const rlimit none{.rlim_cur = 0, .rlim_max = threads.rlim_max};
-  absl::BlockingCounter ran(3);
-  ElasticPool pool({.max_threads = 2});
   setrlimit(RLIMIT_NPROC, &none);
-  for (int i = 0; i < 2; ++i) pool.Schedule([&] { ran.DecrementCount(); });
-  if (pool.num_threads() != 0 || pool.num_queued() != 2) _exit(1);
+  return threads;
+}
+
+// Exits with 0 if a pool without threads runs its closures, one of which schedules another, and its
+// destructor returns.
+void RunsClosuresWithoutThreads() {
+  std::atomic<int> ran = 0;
+  {
+    ElasticPool pool({.max_threads = 2});
+    RefuseThreads();
+    absl::BlockingCounter first(2);
+    pool.Schedule([&] { first.DecrementCount(); });
+    pool.Schedule([&] {
+      pool.Schedule([&] { ++ran; });
+      first.DecrementCount();
+    });
+    first.Wait();
+    if (pool.num_threads() != 0) _exit(1);
+    pool.Schedule([&] { ++ran; });
+  }
+  _exit(ran == 2 ? 0 : 2);
+}
+
+// Exits with 0 if the only thread is joined by a second one, whose closure waits behind the first,
+// as soon as the system has it.
+void AsksAgainForThreads() {
+  ElasticPool pool({.max_threads = 2});
+  absl::Notification started;
+  absl::Notification release;
+  pool.Schedule([&] {
+    started.Notify();
+    release.WaitForNotification();
+  });
+  started.WaitForNotification();
+  const rlimit threads = RefuseThreads();
+  pool.Schedule([&] { release.Notify(); });
+  if (pool.num_threads() != 1 || pool.num_queued() != 1) _exit(1);
   setrlimit(RLIMIT_NPROC, &threads);
-  pool.Schedule([&] { ran.DecrementCount(); });
-  ran.Wait();
+  release.WaitForNotification();
   _exit(0);
 }
 
-TEST(ElasticPoolDeathTest, ASystemWithoutThreadsHoldsUpClosuresAlone) {
-  EXPECT_EXIT(RunsWhatNoThreadCouldBeStartedFor(), ::testing::ExitedWithCode(0), "");
+TEST(ElasticPoolDeathTest, RunsClosuresWithoutThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the process has the threads that pools share
+  EXPECT_EXIT(RunsClosuresWithoutThreads(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(ElasticPoolDeathTest, AsksAgainForThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(AsksAgainForThreads(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ElasticPoolTest, BlockedClosuresDoNotHoldUpOthersBelowTheLimit) {

@@ -2,7 +2,10 @@
 
 #include <pthread.h>
 
+#include <system_error>
+
 #include "absl/time/clock.h"
+#include "runtime/base/logging.h"
 
 namespace tessera::serving {
 
@@ -22,7 +25,12 @@ Timer::Token Timer::CallAt(absl::Time time, std::function<void()> closure) {
   const Token token = next_++;
   const auto it = closures_.emplace(std::pair(time, token), std::move(closure)).first;
   if (!thread_.joinable()) {
-    thread_ = std::thread([this] { Run(); });
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {
+      LOG(ERROR) << "timer: no thread can be started (" << error.what()
+                 << "): what is due waits for the next call";
+    }
   } else if (it == closures_.begin()) {
     earliest_changed_.Signal();
   }

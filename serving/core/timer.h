@@ -13,7 +13,8 @@
 
 namespace tessera::serving {
 
-// One thread calls all closures, which therefore must be short. It is started by the first call.
+// One thread calls all closures, which therefore must be short. It is started by the first call, or
+// by a later one if the system has no thread.
 // Thread-safe.
 class Timer {
  public:
