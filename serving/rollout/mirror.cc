@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -77,7 +78,12 @@ Mirror::Mirror(const Options& options, Acquire acquire)
                   : options.metrics->AddCounter("/tessera/serving/rollout_mirrored_requests",
                                                 {"model_name", "outcome"})) {
   for (int i = 0; i < std::max(1, options_.cores.size()); ++i) {
-    threads_.emplace_back([this] { RunThread(); });
+    try {
+      threads_.emplace_back([this] { RunThread(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      break;  // the system has no more threads
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "serving/servables/served_models.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -61,7 +62,9 @@ absl::Status LetGateChoose(const ModelServerConfig& config, const VersionGate* g
     }
   }
   for (MonitoredServable& servable : *servables) {
-    if (gate->Chooses(servable.name)) servable.versions.kind = VersionChoice::Kind::kAll;
+    if (!gate->Chooses(servable.name)) continue;
+    servable.versions.kind = VersionChoice::Kind::kAll;
+    servable.has_gate = true;
   }
   return absl::OkStatus();
 }
@@ -193,7 +196,12 @@ absl::Status ServedModels::InTurn(const CallOptions& options,
     absl::MutexLock lock(&apply_mu_);
     applying_ = false;
   };
-  return apply();
+  try {
+    return apply();
+  } catch (const std::exception& error) {  // such as of a thread that the system refuses
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the configuration cannot be applied: ", error.what()));
+  }
 }
 
 absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config, const CallOptions& options,
@@ -225,6 +233,7 @@ absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
   }
   before_change();
   ASSIGN_OR_RETURN(std::vector<MonitoredServable> servables, ServablesOf(config));
+  if (options_.on_config != nullptr) options_.on_config(config);
   auto labels = std::make_unique<Labels>();
   for (const ModelConfig& model : config.model_config_list().config()) {
     auto& of_model = (*labels)[model.name()];
@@ -237,7 +246,6 @@ absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
     std::erase_if(unloaded_, [&](const std::string& name) { return !platform_of.contains(name); });
     for (const auto& [name, platform] : platform_of) platform_of_[name] = platform;
   }
-  if (options_.on_config != nullptr) options_.on_config(config);
   const uint64_t last_event = monitor_.last_sequence();
   source_.SetServables(std::move(servables));
   {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -187,6 +188,21 @@ TEST_F(ServedModelsTest, UnknownPlatformIsRefusedAndChangesNothing) {
   EXPECT_EQ(VersionOf({.name = "m"}), 1);
   EXPECT_TRUE(models_->IsReady());
   EXPECT_TRUE(models_->states().StatesOf("new").empty()) << "nor is the rest of it applied";
+}
+
+TEST_F(ServedModelsTest, AConfigurationThatThrowsEndsItsTurn) {
+  AddVersion("m/1");
+  ServedModels::Options options = MakeOptions();
+  options.on_config = [](const tensorflow::serving::ModelServerConfig& config) {
+    if (config.model_config_list().config_size() > 1) {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    }
+  };
+  models_ = std::make_unique<ServedModels>(options);
+  ASSERT_TRUE(Apply({"m"}).ok());
+  EXPECT_EQ(Apply({"m", "n"}).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Apply({"m"}).ok());
+  EXPECT_EQ(models_->config().model_config_list().config_size(), 1);
 }
 
 TEST_F(ServedModelsTest, APlatformMayChangeOnlyWithAModelThatIsNewAgain) {

@@ -326,9 +326,9 @@ void Server::RunReloads() {
 }
 
 absl::Status Server::ApplyAgain(const ModelSettings& now, bool* was_applied) {
-  if (!now.rollouts.empty() && mirror_ == nullptr) MakeMirror();
   // Models that take longer go on loading without delaying the next reload.
   return models_->ApplyConfig(now.models, {.deadline = absl::Now() + kReloadWait}, [&] {
+    if (!now.rollouts.empty() && mirror_ == nullptr) MakeMirror();
     *was_applied = true;
     rollouts_->SetConfigs(now.rollouts);
     admission_.SetLimits(now.limits);

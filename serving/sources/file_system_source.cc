@@ -134,6 +134,10 @@ std::string NoVersionHint(absl::string_view base_path) {
       JoinPath(path, "1"));
 }
 
+std::string Lack(const std::string& marker_file) {
+  return absl::StrCat(" has no file '", marker_file, "' yet");
+}
+
 }  // namespace
 
 absl::StatusOr<VersionPaths> FindVersions(
@@ -155,7 +159,7 @@ FileSystemSource::~FileSystemSource() {
   std::thread loop;
   {
     absl::MutexLock lock(&mu_);
-    end_.SignalAll();
+    end_or_change_.SignalAll();
     loop.swap(loop_);
   }
   if (loop.joinable()) loop.join();
@@ -176,6 +180,7 @@ void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
     if (watched.servable.base_path != servable.base_path) {
       rename_watch_.Forget(watched.servable.base_path);
     }
+    watched.is_changed |= watched.servable != servable;
     watched.servable = std::move(servable);
   }
   for (auto it = watched_.begin(); it != watched_.end();) {
@@ -192,6 +197,7 @@ void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
     it = watched_.erase(it);
   }
   Poll();
+  end_or_change_.SignalAll();
   if (!loop_.joinable() && options_.poll_interval > absl::ZeroDuration()) {
     loop_ = std::thread([this] { RunLoop(); });
   }
@@ -202,7 +208,7 @@ void FileSystemSource::RunLoop() {
   absl::MutexLock lock(&mu_);
   while (true) {
     const absl::Time next = absl::Now() + options_.poll_interval;
-    while (!stopping_ && !end_.WaitWithDeadline(&mu_, std::min(next, look_again_))) {
+    while (!stopping_ && !end_or_change_.WaitWithDeadline(&mu_, std::min(next, look_again_))) {
     }
     if (stopping_) return;
     Poll();
@@ -264,7 +270,8 @@ std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
   }
   if (is_new) {
     LOG(INFO) << "servable '" << watched.servable.name << "': " << path
-              << " is not complete yet; waiting";
+              << (needs_marker ? Lack(options_.marker_file) : " is not complete yet")
+              << "; waiting";
   }
   return std::nullopt;
 }
@@ -318,8 +325,11 @@ void FileSystemSource::PollOne(Watched& watched) {
   }
   watched.unsettled = std::move(unsettled);
   watched.renamed = std::move(renamed);
-  if (!found->empty() || !watched.unsettled.empty()) {
+  if (!found->empty()) {
     watched.problem.clear();
+  } else if (!watched.unsettled.empty()) {
+    const std::string& path = watched.unsettled.rbegin()->first;
+    watched.problem = options_.marker_file.empty() ? "" : path + Lack(options_.marker_file);
   } else {
     LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path,
                                      NoVersionHint(servable.base_path)));
@@ -327,7 +337,8 @@ void FileSystemSource::PollOne(Watched& watched) {
   HoldBack(watched, settling, &versions);
   // New versions are being copied, so the old ones stay until they are complete.
   const bool stays = versions.empty() && !watched.unsettled.empty();
-  if (!stays && !(watched.emitted && watched.versions == versions)) Emit(watched, versions);
+  const bool is_known = watched.emitted && !watched.is_changed && watched.versions == versions;
+  if (!stays && !is_known) Emit(watched, versions);
   // After the target knows of the versions that are complete now: until then they are on their way.
   SetOutlook(watched, std::move(settling));
 }
@@ -348,6 +359,7 @@ void FileSystemSource::Emit(Watched& watched, std::map<int64_t, Taken> versions)
   }
   target_->SetAspiredVersions(servable.name, std::move(aspired));
   watched.emitted = true;
+  watched.is_changed = false;
   watched.versions = std::move(versions);
 }
 

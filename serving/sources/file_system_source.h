@@ -29,6 +29,7 @@ struct VersionChoice {
   Kind kind = Kind::kLatest;
   int64_t num_latest = 1;         // for kLatest
   std::vector<int64_t> specific;  // for kSpecific; versions that do not exist are ignored
+  friend bool operator==(const VersionChoice&, const VersionChoice&) = default;
 };
 
 // A base path to watch. Its children whose names are numbers are the versions.
@@ -36,6 +37,8 @@ struct MonitoredServable {
   std::string name;
   std::string base_path;
   VersionChoice versions;
+  bool has_gate = false;  // the target chooses some of the versions that it is told
+  friend bool operator==(const MonitoredServable&, const MonitoredServable&) = default;
 };
 
 // Returns the versions below the base path that `servable` chooses, as paths by version number.
@@ -98,7 +101,8 @@ class FileSystemSource : public Source<std::string> {
   void ConnectTo(Target<std::string>* target) override;
 
   // Replaces the base paths that are watched, and scans them before it returns. A servable that is
-  // no longer among them has no aspired versions any more.
+  // no longer among them has no aspired versions any more. The versions of one that has changed are
+  // told again.
   void SetServables(std::vector<MonitoredServable> servables);
 
   // The state of a servable at the last scan.
@@ -131,11 +135,12 @@ class FileSystemSource : public Source<std::string> {
   struct Watched {
     MonitoredServable servable;
     bool emitted = false;
+    bool is_changed = false;                     // since then
     std::map<int64_t, Taken> versions;           // as emitted last
     std::map<std::string, Unsettled> unsettled;  // by path
     std::set<std::string> renamed;               // paths of versions that were renamed into place
     absl::Time first_seen = absl::InfiniteFuture();  // of any version, complete or not
-    std::string problem;  // the error that was logged last; empty if there was none
+    std::string problem;                             // as in Outlook
     absl::Time problem_logged;
   };
 
@@ -161,7 +166,7 @@ class FileSystemSource : public Source<std::string> {
 
   const Options options_;
   absl::Mutex mu_;
-  absl::CondVar end_;  // signalled by the destructor
+  absl::CondVar end_or_change_;  // of when to look again
   Target<std::string>* target_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mu_);  // by name
   RenameWatch rename_watch_ ABSL_GUARDED_BY(mu_);

@@ -179,6 +179,21 @@ TEST_F(FileSystemSourceTest, ServablesLeftOutAreUnaspiredAtOnce) {
   EXPECT_EQ(recorder.Told("b").size(), 1);
 }
 
+TEST_F(FileSystemSourceTest, TellsTheVersionsOfAChangedServableAgain) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source(AtOnce(absl::ZeroDuration()));
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All(), /*has_gate=*/true}});
+  source.SetServables({{"m", Path("m"), All(), /*has_gate=*/true}});
+  EXPECT_EQ(recorder.calls(), 1);
+  source.SetServables({{"m", Path("m"), All()}});
+  EXPECT_EQ(recorder.calls(), 2);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  EXPECT_EQ(recorder.calls(), 3);
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
+}
+
 TEST_F(FileSystemSourceTest, TellsNothingWhileNothingChanges) {
   MakeVersion("a/1");
   Recorder recorder;
@@ -222,6 +237,19 @@ TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
   }
   ASSERT_TRUE(WaitUntil([&] { return recorder.Told("m").count(2) > 0; }));
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "2"))) << "once it is quiet";
+}
+
+TEST_F(FileSystemSourceTest, FolderOfALaterServableWaitsForItsSettleTimeAlone) {
+  MakeFinished("m/1");
+  Recorder recorder;
+  FileSystemSource source(
+      {.poll_interval = absl::Hours(1), .settle_time = absl::Milliseconds(200)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m")}});
+  ASSERT_TRUE(recorder.AwaitVersions("m", 1));
+  MakeVersion("later/1");
+  source.SetServables({{"m", Path("m")}, {"later", Path("later")}});
+  EXPECT_TRUE(recorder.AwaitVersions("later", 1));
 }
 
 TEST_F(FileSystemSourceTest, FolderRenamedIntoPlaceIsTakenAtOnce) {
@@ -302,11 +330,15 @@ TEST_F(FileSystemSourceTest, AVersionWithoutItsMarkerHoldsNothingBack) {
   std::ofstream(Path("m/1/_SUCCESS")) << "";
   MakeVersion("m/2");
   Recorder recorder;
+  MakeVersion("late/1");
   FileSystemSource source({.poll_interval = absl::Hours(1), .marker_file = "_SUCCESS"});
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), Latest(1)}});
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
   EXPECT_THAT(source.OutlookOf("m").settling, IsEmpty());
+  EXPECT_EQ(source.OutlookOf("m").problem, "");
+  source.SetServables({{"m", Path("m"), Latest(1)}, {"late", Path("late")}});
+  EXPECT_EQ(source.OutlookOf("late").problem, Path("late/1") + " has no file '_SUCCESS' yet");
 }
 
 TEST_F(FileSystemSourceTest, TellsWhyThereIsNoVersion) {
