@@ -1,6 +1,8 @@
 #include "serving/frontend/http/http_connection.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,6 +59,14 @@ std::string AddressOf(const HttpWorker::Socket& socket) {
   }
   if (address.is_v6()) return absl::StrCat("[", address.to_string(), "]:", peer.port());
   return absl::StrCat(address.to_string(), ":", peer.port());
+}
+
+// Returns whether the client's side has ended, even if bytes that came before wait to be read.
+bool HasEnded(HttpWorker::Socket& socket) {
+  tcp_info info;
+  socklen_t size = sizeof(info);
+  return getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         (info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE);
 }
 
 // Parses as much of `bytes` as is complete. Returns how much that was. Beast cannot hold a header
@@ -269,8 +279,9 @@ void HttpConnection::End() {
   });
 }
 
-void HttpConnection::EndIfLate(Clock::time_point now) {
-  if (now > deadline_) Close();
+void HttpConnection::Watch(Clock::time_point now) {
+  if (now > deadline_) return Close();
+  if (gone_ != nullptr && HasEnded(socket_->tcp())) std::exchange(gone_, nullptr)();
 }
 
 void HttpConnection::Close() {
@@ -403,7 +414,7 @@ void HttpConnection::WatchClient() {
     char byte;
     const ssize_t size =
         recv(self->socket_->tcp().native_handle(), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
-    if (size > 0) return;
+    if (size > 0) return;  // the next request, or the end of TLS: Watch() sees what follows
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return self->WatchClient();
     std::exchange(self->gone_, nullptr)();
   });

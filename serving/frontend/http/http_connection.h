@@ -45,7 +45,7 @@ struct HttpBody {
 };
 
 // Lives while it reads, waits for the answer to a request, or writes. All of its callbacks run on
-// the thread of its worker, and so must Start(), EndIfLate(), and Close() unless that thread has
+// the thread of its worker, and so must Start(), Watch(), and Close() unless that thread has
 // ended. Any thread may call EndSoon(), End() and NotifyGone().
 class HttpConnection : public HttpClient, public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -62,8 +62,9 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
   void EndSoon();
   // Ends the connection now.
   void End();
-  // Ends the connection if a deadline for its client has passed.
-  void EndIfLate(Clock::time_point now);
+  // Ends the connection if a deadline for its client has passed, and tells who asked by
+  // NotifyGone() if the client has gone. To be called now and then.
+  void Watch(Clock::time_point now);
   void Close();
   void NotifyGone(std::function<void()> gone) override;
 

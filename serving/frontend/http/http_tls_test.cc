@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -63,6 +64,11 @@ class TlsClient {
     while (!absl::EndsWith(text, end) && SSL_read(ssl_.get(), &byte, 1) == 1) text += byte;
     return text;
   }
+  // Tells the server that nothing follows, and ends.
+  void End() {
+    SSL_shutdown(ssl_.get());
+    shutdown(socket_, SHUT_WR);
+  }
   // Reads all that comes. Returns whether the server told its end, so that nothing was cut off.
   bool ReadToEnd(std::string* text) {
     char bytes[4096];
@@ -77,7 +83,9 @@ class TlsClient {
   const int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 };
 
-// A server that answers with the target and the length of the body, or by a stream at "/stream".
+// A server that answers with the target and the length of the body, by a stream at "/stream", and
+// at
+// "/wait" when the client has gone.
 class HttpTlsTest : public ::testing::Test {
  protected:
   HttpTlsTest() {
@@ -95,7 +103,13 @@ class HttpTlsTest : public ::testing::Test {
           stream_ = std::move(stream);
         };
       }
-      respond(std::move(reply));
+      if (request.target != "/wait") return respond(std::move(reply));
+      if (const auto client = request.client.lock()) {
+        client->NotifyGone([this, respond = std::move(respond)] {
+          respond({});
+          gone_.Notify();
+        });
+      }
     });
   }
   std::shared_ptr<HttpStream> TakeStream() {
@@ -108,6 +122,7 @@ class HttpTlsTest : public ::testing::Test {
   HttpServer::Options options_;
   absl::Mutex mu_;
   std::shared_ptr<HttpStream> stream_;
+  absl::Notification gone_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -121,6 +136,14 @@ TEST_F(HttpTlsTest, RequestsFollowEachOtherOnAConnection) {
         "POST /", i, " HTTP/1.1\r\nHost: h\r\nContent-Length: ", body.size(), "\r\n\r\n", body)));
     EXPECT_THAT(client.ReadUntil(expected), StartsWith("HTTP/1.1 200 OK\r\n"));
   }
+}
+
+TEST_F(HttpTlsTest, AClientThatEndsWhileItsRequestWaitsHasGone) {
+  TlsClient client(server_->port());
+  ASSERT_TRUE(client.Handshake());
+  ASSERT_TRUE(client.Send("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n"));
+  client.End();
+  EXPECT_TRUE(gone_.WaitForNotificationWithTimeout(absl::Seconds(30)));
 }
 
 TEST_F(HttpTlsTest, TheEndOfALargeReplyIsTold) {

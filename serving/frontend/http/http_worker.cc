@@ -73,7 +73,7 @@ void HttpWorker::WatchDeadlines() {
   watching_ = !connections.empty();
   if (!watching_) return;
   const Clock::time_point now = Clock::now();
-  for (const auto& connection : connections) connection->EndIfLate(now);
+  for (const auto& connection : connections) connection->Watch(now);
   watch_.expires_after(WatchInterval(options_));
   watch_.async_wait([this](Error stopped) {
     if (!stopped) WatchDeadlines();
