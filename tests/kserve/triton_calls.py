@@ -135,6 +135,13 @@ def check_inference(caller):
     result = caller.infer("half_plus_two", [caller.input("x", x, "FP32")], outputs=[top])
     assert list(result.as_numpy("y")) == [b"3.000000:1", b"2.500000:0"]
 
+    sequence = 2**63 + 5  # which fits no int64
+    options = {"priority": 3, "timeout": 10**7} | (
+        {} if caller.by_grpc else {"sequence_id": sequence, "sequence_start": True}
+    )
+    result = caller.infer("half_plus_two", [caller.input("x", x, "FP32")], **options)
+    np.testing.assert_array_equal(result.as_numpy("y"), [2.5, 3, -2])
+
     wrong = caller.input("x", np.ones((2, 2), np.float64), "FP64")
     expect_error(caller.infer, "half_plus_two", [wrong])
     expect_error(caller.infer, "half_plus_two", [caller.input("x", x, "FP32")], model_version="9")
@@ -179,11 +186,14 @@ def check_stream(caller):
     good = caller.input("x", np.array([2], np.float32), "FP32")
     bad = caller.input("z", np.array([2], np.float32), "FP32")
     for tensor in (good, bad, good):
-        caller.client.async_stream_infer("half_plus_two", [tensor])
+        caller.client.async_stream_infer(
+            "half_plus_two", [tensor], enable_empty_final_response=True
+        )
     got = [answers.get(timeout=60) for _ in range(3)]
     caller.client.stop_stream()
     assert [error is None for _, error in got] == [True, False, True], got
     assert got[2][0].as_numpy("y") == [3]
+    assert got[2][0].get_response().parameters["triton_final_response"].bool_param
 
 
 def check_control(caller):

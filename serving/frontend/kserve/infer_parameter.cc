@@ -26,18 +26,19 @@ absl::Status WrongKind(absl::string_view name, absl::string_view kind) {
 absl::Status CheckRequestParameters(const InferParameters& parameters) {
   for (const InferParameter& parameter : parameters) {
     const std::string& name = parameter.name;
+    const bool is_unsigned = std::holds_alternative<uint64_t>(parameter.value);
     if (absl::StartsWith(name, kReservedPrefix)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the parameter '", name, "' is reserved: names must not begin with ", kReservedPrefix));
     }
-    if (name == "priority" || name == "timeout") {
+    if ((name == "priority" || name == "timeout") && !is_unsigned) {
       RETURN_IF_ERROR(CountParameter(parameters, name).status());
     } else if (name == "sequence_start" || name == "sequence_end") {
       RETURN_IF_ERROR(BoolParameter(parameters, name).status());
-    } else if (name == "sequence_id" && !std::holds_alternative<std::string>(parameter.value)) {
-      if (!std::holds_alternative<int64_t>(parameter.value)) {
-        return WrongKind(name, "a whole number or a string");
-      }
+    } else if (name == "sequence_id" && !is_unsigned &&
+               !std::holds_alternative<int64_t>(parameter.value) &&
+               !std::holds_alternative<std::string>(parameter.value)) {
+      return WrongKind(name, "a whole number or a string");
     }
   }
   return absl::OkStatus();

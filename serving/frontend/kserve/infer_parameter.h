@@ -15,7 +15,8 @@ namespace tessera::serving {
 
 struct InferParameter {
   std::string name;
-  std::variant<bool, int64_t, double, std::string> value;
+  // A whole number is a uint64_t only if it is too large for an int64_t, or was sent as one.
+  std::variant<bool, int64_t, uint64_t, double, std::string> value;
 };
 using InferParameters = std::vector<InferParameter>;
 

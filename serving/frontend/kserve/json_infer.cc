@@ -42,6 +42,8 @@ absl::Status ReadParameters(const JsonValue& object, InferParameters* parameters
       parameter.value = std::string(TextOf(member.value));
     } else if (member.value.IsInt64()) {
       parameter.value = int64_t{member.value.GetInt64()};
+    } else if (member.value.IsUint64()) {
+      parameter.value = uint64_t{member.value.GetUint64()};
     } else if (member.value.IsNumber()) {
       parameter.value = member.value.GetDouble();
     } else {

@@ -284,7 +284,8 @@ absl::Status KServeRest::Answer(const HttpRequest& request, const KServePath& pa
       ASSIGN_OR_RETURN(const bool ready, repository_->IsModelReady(path.model, path.version));
       if (!ready) {
         return absl::FailedPreconditionError(
-            absl::StrCat("model '", path.model, "' is not served"));
+            absl::StrCat(path.version.empty() ? "" : absl::StrCat("version ", path.version, " of "),
+                         "model '", path.model, "' is not served"));
       }
       *body = ReadyModelJson(path.model);
       return absl::OkStatus();

@@ -21,8 +21,19 @@ constexpr uint32_t kRawInputs = 7, kRawOutputs = 6, kInferResponse = 2;
 
 using WireParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
+// By this, clients of streams ask models that answer several times for an empty last answer. Each
+// answer here is the last one, and says so by the other parameter.
+constexpr absl::string_view kEmptyFinalResponse = "triton_enable_empty_final_response";
+constexpr char kFinalResponse[] = "triton_final_response";
+
+absl::Status NoValue(const std::string& parameter) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the parameter '", parameter, "' has no bool, int64, double or string as its value"));
+}
+
 absl::Status ReadParameters(const WireParameters& wire, InferParameters* parameters) {
   for (const auto& [name, parameter] : wire) {
+    if (name == kEmptyFinalResponse && parameter.has_bool_param()) continue;
     InferParameter& read = parameters->emplace_back();
     read.name = name;
     switch (parameter.parameter_choice_case()) {
@@ -32,6 +43,11 @@ absl::Status ReadParameters(const WireParameters& wire, InferParameters* paramet
       case inference::InferParameter::kInt64Param:
         read.value = int64_t{parameter.int64_param()};
         break;
+      case inference::InferParameter::kUint64Param:
+        // Triton takes it for the priority alone, and its clients send that so.
+        if (name != "priority") return NoValue(name);
+        read.value = uint64_t{parameter.uint64_param()};
+        break;
       case inference::InferParameter::kDoubleParam:
         read.value = parameter.double_param();
         break;
@@ -39,8 +55,7 @@ absl::Status ReadParameters(const WireParameters& wire, InferParameters* paramet
         read.value = parameter.string_param();
         break;
       default:
-        return absl::InvalidArgumentError(absl::StrCat(
-            "the parameter '", name, "' has no bool, int64, double or string as its value"));
+        return NoValue(name);
     }
   }
   return absl::OkStatus();
@@ -123,6 +138,9 @@ absl::StatusOr<grpc::ByteBuffer> EncodeInferResponse(const std::string& request_
   head.set_model_name(model.name);
   head.set_model_version(absl::StrCat(model.version));
   head.set_id(request_id);
+  if (envelope == InferEnvelope::kStream) {
+    (*head.mutable_parameters())[kFinalResponse].set_bool_param(true);
+  }
   absl::InlinedVector<uint64_t, 2> sizes;
   uint64_t raw_bytes = 0, shared_bytes = 0;
   const auto is_shared = [&](size_t i) {
