@@ -18,6 +18,7 @@ namespace tessera::serving {
 namespace {
 
 constexpr char kModels[] = "models";
+constexpr char kModelConfigFile[] = "model_config_file";
 constexpr char kBatching[] = "batching";
 constexpr char kMode[] = "mode";
 constexpr char kRollout[] = "rollout";
@@ -49,6 +50,7 @@ class ConfigFileReader {
     const YAML::Node root = OnlyDocument(path_, YAML::LoadAll(text), report_);
     if (root.IsNull()) return;
     if (!root.IsMap()) return Error(root, "", "the file must be a mapping of keys");
+    for (const auto& item : root) keys_.insert(item.first.Scalar());
     std::set<std::string> seen;
     for (const auto& item : root) {
       const std::string key = item.first.Scalar();
@@ -67,6 +69,10 @@ class ConfigFileReader {
     if (name == kBatching) return ReadBatching(value);
     if (name == kMonitoring) return ReadProto(name, value, &options_->monitoring.emplace());
     if (name == kSsl) return ReadProto(name, value, &options_->ssl.emplace());
+    if (name == kModelConfigFile && keys_.contains(kModels)) {
+      constexpr absl::string_view kTwice = " both name the models; remove one";
+      return Error(key, name, absl::StrCat(kModelConfigFile, " and ", kModels, kTwice));
+    }
 
     std::vector<std::string> known = flags_.names();
     known.erase(std::remove_if(known.begin(), known.end(), IsForCommandLineOnly), known.end());
@@ -151,8 +157,9 @@ class ConfigFileReader {
     }
   }
 
+  // What a key of its own says counts, wherever it stands.
   void ReadBatching(const YAML::Node& node) {
-    options_->enable_batching = true;
+    if (!keys_.contains("enable_batching")) options_->enable_batching = true;
     ReadProto(kBatching, node, &options_->batching.emplace(), {kMode});
     if (!node.IsMap()) return;
     const YAML::Node mode = node[kMode];
@@ -160,7 +167,7 @@ class ConfigFileReader {
     if (!mode.IsScalar()) {
       return Error(mode, "batching.mode", "batching.mode must be a single value");
     }
-    options_->batching_mode = mode.Scalar();
+    if (!keys_.contains("batching_mode")) options_->batching_mode = mode.Scalar();
   }
 
   void ReadProto(const std::string& context, const YAML::Node& node,
@@ -176,6 +183,7 @@ class ConfigFileReader {
   ServerOptions* const options_;
   ConfigReport* const report_;
   FlagParser flags_;
+  std::set<std::string> keys_;  // of the file
 };
 
 }  // namespace

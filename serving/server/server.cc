@@ -257,7 +257,10 @@ absl::Status Server::StartGrpc() {
                                     : TensorProtoForm::kTypedFields;
   if (options_.enable_profiler) grpc.services.push_back(&profiler_);
   ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(grpc, handler_.get(), repository_.get()));
-  LOG(INFO) << "serving gRPC on port " << grpc_->port();
+  std::vector<std::string> places;
+  if (grpc_->port() != 0) places.push_back(absl::StrCat("port ", grpc_->port()));
+  if (!grpc.socket_path.empty()) places.push_back(grpc.socket_path);
+  LOG(INFO) << "serving gRPC on " << absl::StrJoin(places, " and ");
   return absl::OkStatus();
 }
 

@@ -158,6 +158,22 @@ TEST(ServerOptionsTest, KeysStandOnceAndBelongToTheFile) {
   EXPECT_THAT(ErrorOf("version: true\n"), HasSubstr("config.yaml:1: unknown key 'version'"));
 }
 
+TEST(ServerOptionsTest, AKeyOfItsOwnCountsWhereverItStands) {
+  for (const char* text :
+       {"enable_batching: false\nbatching_mode: fixed\nbatching: {mode: adaptive}\n",
+        "batching: {mode: adaptive}\nenable_batching: false\nbatching_mode: fixed\n"}) {
+    ServerOptions options;
+    ASSERT_TRUE(Read(text, &options).ok());
+    EXPECT_FALSE(options.enable_batching) << text;
+    EXPECT_EQ(options.batching_mode, "fixed") << text;
+  }
+}
+
+TEST(ServerOptionsTest, ModelsAreNamedInOnePlace) {
+  EXPECT_EQ(ErrorOf("model_config_file: a.cfg\nmodels: [{name: a, base_path: /a}]\n"),
+            "config.yaml:1: model_config_file and models both name the models; remove one");
+}
+
 TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_EQ(ErrorOf("\nport: many\n"),
             "config.yaml:2: Couldn't interpret value many for flag port.");
