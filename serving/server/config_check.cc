@@ -190,6 +190,7 @@ class ModelChecker {
                  absl::NotFoundError(absl::StrCat("'", servable.base_path,
                                                   "' has no version to serve", WhyNone(servable))));
     }
+    CheckMarkers(servable, *versions);
     for (const auto& [number, path] : *versions) CheckVersionOf(model, number, path);
     CheckLabels(model, *versions);
   }
@@ -216,6 +217,22 @@ class ModelChecker {
     };
     return absl::StrCat(": none of those that model_version_policy names; there are ",
                         absl::StrJoin(*present, ", ", number));
+  }
+
+  // Checks that a version can be taken at once, where a file marks those.
+  void CheckMarkers(const MonitoredServable& servable,
+                    const std::map<int64_t, std::string>& versions) {
+    const std::string& marker = options_.version_marker_file;
+    if (marker.empty() || options_.file_system_poll_wait_seconds <= 0) return;
+    const auto is_complete = [&](const auto& version) {
+      return !FileExists(version.second) || FileExists(JoinPath(version.second, marker));
+    };
+    if (std::any_of(versions.begin(), versions.end(), is_complete)) return;
+    Add("base_path",
+        absl::FailedPreconditionError(absl::StrCat(
+            "'", servable.base_path, "' has no version with a file '", marker,
+            "', as version_marker_file asks for; the server would wait for it: make it in each "
+            "version that is complete")));
   }
 
   void CheckVersionOf(const ModelConfig& model, int64_t number, const std::string& path) {

@@ -63,6 +63,14 @@ TEST_F(ConfigCheckTest, AModelThatCanBeServedHasNoFindings) {
   EXPECT_THAT(Check(), IsEmpty());
 }
 
+TEST_F(ConfigCheckTest, AVersionThatAServerWouldWaitForIsToldWithItsMarker) {
+  options_.model_base_path = half_plus_two_;
+  options_.version_marker_file = "READY";
+  EXPECT_THAT(Check(), ElementsAre(HasSubstr("has no version with a file 'READY'")));
+  options_.version_marker_file = "saved_model.pb";
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
 TEST_F(ConfigCheckTest, EveryModelOfAFileIsLookedAt) {
   fs::create_directories(JoinPath(root_, "empty"));
   Write("torn/1/saved_model.pb", "\xff\xff");
