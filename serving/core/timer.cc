@@ -23,6 +23,7 @@ Timer::~Timer() {
 Timer::Token Timer::CallAt(absl::Time time, std::function<void()> closure) {
   absl::MutexLock lock(&mu_);
   const Token token = next_++;
+  if (stopping_) return token;
   const auto it = closures_.emplace(std::pair(time, token), std::move(closure)).first;
   if (!thread_.joinable()) {
     try {

@@ -21,7 +21,7 @@ class Timer {
   using Token = int64_t;
 
   Timer() = default;
-  // Waits for a closure that runs now. Drops all others.
+  // Waits for a closure that runs now. Drops all others, and those that it adds.
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -10,11 +11,15 @@ import time
 import grpc
 import numpy as np
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from clients.client import Client, array, predict_request
+from clients.client import Client, array, predict_request, refused
 from clients.fault_steps import publish, wait_until
 from clients.made_models import save_slow_model
 from clients.server import Model, Server, binary, free_port
+
+
+STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -136,3 +141,23 @@ def test_sigterm_ends_a_start_that_hangs(tmp_path):
                 assert server.wait(20) == 0
         finally:
             server.kill()
+
+
+def test_streams_that_wait_for_their_clients_hold_up_no_shutdown(folder):
+    flags = ["--shutdown_grace_seconds=300", "--enable_grpc_healthcheck_service"]
+    with Server(*flags, models=[Model("slow", folder)]) as server, Client(server) as client:
+        watch = health_pb2_grpc.HealthStub(client.channel).Watch(health_pb2.HealthCheckRequest())
+        assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+        requests = queue.Queue()
+        stream = client.channel.stream_stream(STREAM)(iter(requests.get, None))
+        requests.put(b"")
+        next(stream)  # its answer
+        begin = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        for call in (watch, stream):
+            with refused("UNAVAILABLE"):
+                next(call)
+        assert server.process.wait(timeout=240) == 0
+        assert time.monotonic() - begin < 240
+        requests.put(None)

@@ -1,17 +1,18 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/core/timer.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -19,6 +20,10 @@ namespace {
 
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+
+// How long a stream that waits for its client is left open while the server shuts down. What
+// arrives meanwhile is still answered.
+constexpr absl::Duration kIdleStreamTime = absl::Seconds(1);
 
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 void RemoveStaleSocket(const std::string& path) {
@@ -32,7 +37,8 @@ GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRep
     : pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
-      model_service_(handler) {
+      model_service_(handler),
+      health_service_({"", "PredictionService", "ModelService"}) {
   if (repository != nullptr) kserve_service_.emplace(handler, repository, &pool_);
 }
 
@@ -51,7 +57,6 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   }
   std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler, repository));
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::EnableDefaultHealthCheckService(options.health_service);
   grpc::ServerBuilder builder;
   const auto listen = [&](const std::string& address, int* port) -> absl::Status {
     ASSIGN_OR_RETURN(result->credentials_.emplace_back(), MakeServerCredentials(options.access));
@@ -78,6 +83,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   }
   builder.RegisterService(&result->prediction_service_);
   builder.RegisterService(&result->model_service_);
+  if (options.health_service) builder.RegisterService(&result->health_service_);
   if (result->kserve_service_) builder.RegisterService(&*result->kserve_service_);
   for (grpc::Service* service : options.services) builder.RegisterService(service);
   result->server_ = builder.BuildAndStart();
@@ -87,10 +93,6 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
         options.socket_path.empty() ? "" : absl::StrCat(" or socket ", options.socket_path),
         " is taken or may not be opened"));
   }
-  if (auto* health = result->server_->GetHealthCheckService(); health != nullptr) {
-    health->SetServingStatus("PredictionService", true);
-    health->SetServingStatus("ModelService", true);
-  }
   return result;
 }
 
@@ -99,7 +101,13 @@ GrpcServer::~GrpcServer() {
 }
 
 void GrpcServer::Shutdown(absl::Time deadline) {
-  if (auto* health = server_->GetHealthCheckService(); health != nullptr) health->Shutdown();
+  health_service_.EndWatches();
+  Timer timer;
+  std::function<void()> end_idle_streams = [&] {
+    if (kserve_service_) kserve_service_->EndStreamsIdleSince(absl::Now() - kIdleStreamTime);
+    timer.CallAt(absl::Now() + kIdleStreamTime / 4, end_idle_streams);
+  };
+  timer.CallAt(absl::Now() + kIdleStreamTime, end_idle_streams);
   server_->Shutdown(absl::ToChronoTime(deadline));
 }
 

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "serving/core/request_pool.h"
 #include "serving/frontend/grpc/grpc_waker.h"
+#include "serving/frontend/grpc/health_service.h"
 #include "serving/frontend/grpc/model_service.h"
 #include "serving/frontend/grpc/prediction_service.h"
 #include "serving/frontend/grpc/server_credentials.h"
@@ -62,7 +63,7 @@ class GrpcServer {
   // Returns the TCP port.
   int port() const { return port_; }
   // Accepts no more requests. Returns when running ones have ended; at the deadline they are
-  // cancelled.
+  // cancelled. Streams that wait for their clients are ended soon.
   void Shutdown(absl::Time deadline);
 
  private:
@@ -72,6 +73,7 @@ class GrpcServer {
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   PredictionService prediction_service_;
   ModelService model_service_;
+  HealthService health_service_;
   std::optional<KServeService> kserve_service_;
   GrpcWaker waker_;
   int port_ = 0;

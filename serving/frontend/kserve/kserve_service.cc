@@ -130,7 +130,15 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
  public:
   InferStream(KServeService* service, const Context* context)
       : service_(service), context_(context), deadline_(DeadlineOf(*context)) {
-    StartRead(&read_);
+    absl::MutexLock lock(&service_->streams_mu_);
+    service_->streams_.insert(this);
+    ReadNext();
+  }
+
+  void EndIfIdleSince(absl::Time time) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (idle_since_ >= time) return;
+    EndLocked({grpc::StatusCode::UNAVAILABLE, "the server is shutting down"});
   }
 
  private:
@@ -164,21 +172,47 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
     absl::string_view model_name;
   };
 
+  void ReadNext() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    idle_since_ = absl::Now();
+    StartRead(&read_);
+  }
+  void End(const grpc::Status& status) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    EndLocked(status);
+  }
+  void EndLocked(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!std::exchange(is_ended_, true)) Finish(status);
+  }
   void OnReadDone(bool ok) override {
-    if (!ok) return Finish(grpc::Status::OK);  // the client has sent all it has
+    if (!ok) return End(grpc::Status::OK);  // the client has sent all it has
+    {
+      absl::MutexLock lock(&mu_);
+      if (is_ended_) return;
+      idle_since_ = absl::InfiniteFuture();
+    }
     turn_ = std::make_unique<Turn>(this);
     if (const absl::Status status = turn_->wire.Read(read_); !status.ok()) {
-      return Finish(ToGrpcStatus(status));
+      return End(ToGrpcStatus(status));
     }
     service_->Dispatch(turn_.get(), InferEnvelope::kStream);
   }
   void OnWriteDone(bool ok) override {
-    if (!ok) return Finish(ToGrpcStatus(absl::CancelledError("the client has gone")));
+    if (!ok) return End(ToGrpcStatus(absl::CancelledError("the client has gone")));
+    // The messages share the memory of tensors, which a client that waits must not keep.
+    read_.Clear();
+    written_.Clear();
     turn_.reset();
-    StartRead(&read_);
+    ReadNext();
   }
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    {
+      absl::MutexLock lock(&service_->streams_mu_);
+      service_->streams_.erase(this);
+    }
+    delete this;
+  }
 
   KServeService* const service_;
   const Context* const context_;
@@ -186,7 +220,15 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
   CancellationManager cancellation_;
   Bytes read_, written_;
   std::unique_ptr<Turn> turn_;
+  absl::Mutex mu_;
+  absl::Time idle_since_ ABSL_GUARDED_BY(mu_);  // InfiniteFuture() while a request is answered
+  bool is_ended_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+void KServeService::EndStreamsIdleSince(absl::Time time) {
+  absl::MutexLock lock(&streams_mu_);
+  for (InferStream* const stream : streams_) stream->EndIfIdleSince(time);
+}
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* KServeService::ModelStreamInfer(
     Context* context) {

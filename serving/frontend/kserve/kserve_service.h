@@ -1,6 +1,11 @@
 // inference.GRPCInferenceService: KServe's protocol, version 2, over gRPC.
 #pragma once
 
+#include <set>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "inference/grpc_service.grpc.pb.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/core/request_pool.h"
@@ -58,6 +63,10 @@ class KServeService final : public KServeMethods {
   Reactor* ModelInfer(Context* context, const Bytes* request, Bytes* response) override;
   grpc::ServerBidiReactor<Bytes, Bytes>* ModelStreamInfer(Context* context) override;
 
+  // Ends with UNAVAILABLE the streams that have waited for a request since before `time`. They
+  // would hold up a server that shuts down.
+  void EndStreamsIdleSince(absl::Time time) ABSL_LOCKS_EXCLUDED(streams_mu_);
+
  private:
   class InferCall;
   class InferStream;
@@ -69,6 +78,8 @@ class KServeService final : public KServeMethods {
   RequestHandler* const handler_;
   ModelRepository* const repository_;
   RequestPool* const pool_;
+  absl::Mutex streams_mu_;
+  std::set<InferStream*> streams_ ABSL_GUARDED_BY(streams_mu_);
   // Few threads suffice, because loads wait for each other anyway.
   ElasticPool control_pool_{{.name = "model control", .max_threads = 4}};
 };
