@@ -183,6 +183,7 @@ bool CapturedRun::HasVariablesOf(const StepContext& step, absl::Span<const Tenso
 
 absl::Status CapturedRun::EnqueueAll(absl::Span<const Tensor> args, std::vector<Tensor>* outputs) {
   Stream& stream = *device_.stream();
+  RETURN_IF_ERROR(work_->AwaitCopiesToHost());
   for (Input& input : inputs_) {
     if (input.on_device.num_elements() > 0) stream.Copy(args[input.arg], &input.on_device);
   }

@@ -132,9 +132,9 @@ TEST_F(CapturedRunsTest, ForgottenShapesAreCapturedAnew) {
 TEST_F(CapturedRunsTest, RunsAtOnceDoNotMix) {
   Make(kSum);
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
+  for (int t = 0; t < 12; ++t) {  // more than streams, so that some share one
     threads.emplace_back([this, t] {
-      for (int run = 0; run < 50; ++run) ExpectSum(run % 2 == 0 ? 64 : 65, 3 * t + run);
+      for (int run = 0; run < 200; ++run) ExpectSum(run % 2 == 0 ? 64 : 65, 3 * t + run);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -13,6 +13,10 @@ namespace tessera {
 class CapturedWork {
  public:
   virtual ~CapturedWork() = default;
+  // Makes all that is enqueued later come after the copies to host memory that are enqueued now,
+  // such as those of the results of the run before, whose memory this work writes again. Called
+  // before what the work reads is copied to where it reads it. Errors: those of the device.
+  virtual absl::Status AwaitCopiesToHost() = 0;
   // Enqueues all of the work on the stream of its device, in the order in which it was captured.
   // Returns the error of enqueuing it; errors of the work itself come by Stream::Then().
   virtual absl::Status Enqueue() = 0;
@@ -23,7 +27,8 @@ class CapturedWork {
 //   ASSIGN_OR_RETURN(std::unique_ptr<WorkCapture> capture, device->BeginCapture());
 //   ...                                            // kernels enqueue on capture->stream()
 //   ASSIGN_OR_RETURN(std::unique_ptr<CapturedWork> work, capture->End());
-//   RETURN_IF_ERROR(work->Enqueue());              // as often as wanted
+//   RETURN_IF_ERROR(work->AwaitCopiesToHost());    // both as often as wanted
+//   RETURN_IF_ERROR(work->Enqueue());
 //
 // The memory of the device that the work uses must stay where it is as long as the work lives.
 // Bytes that are copied from host memory are those which are there when Copy() is called. Nothing

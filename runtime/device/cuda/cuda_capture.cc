@@ -23,6 +23,7 @@ class CudaWork final : public CapturedWork {
     for (Tensor& tensor : held_) stream_->Hold(std::move(tensor));
   }
 
+  absl::Status AwaitCopiesToHost() override { return stream_->AwaitCopiesToHost(); }
   absl::Status Enqueue() override {
     absl::MutexLock lock(&mu_);
     const absl::Status status =

@@ -1,6 +1,8 @@
 #include "runtime/device/cuda/cuda_gpu.h"
 
 #include <algorithm>
+#include <list>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +19,11 @@ constexpr double kGiB = 1 << 30;
 
 // The GPUs that some session uses.
 struct Gpus {
+  using Key = std::pair<int, int>;  // CUDA's number, and that of the virtual device
+
   absl::Mutex mu;
-  // By CUDA's number, and that of the virtual device.
-  std::map<std::pair<int, int>, std::weak_ptr<CudaGpu>> all ABSL_GUARDED_BY(mu);
+  std::map<Key, std::weak_ptr<CudaGpu>> all ABSL_GUARDED_BY(mu);
+  std::set<Key> alive ABSL_GUARDED_BY(mu);  // those that have not given back all memory
 };
 Gpus& AllGpus() {
   static auto* const gpus = new Gpus;
@@ -27,6 +31,21 @@ Gpus& AllGpus() {
 }
 
 }  // namespace
+
+// What became of one GPU, for all of its virtual devices: a process that has lost it does not get
+// it again.
+struct CudaGpu::SharedHealth {
+  // Streams report while they hold a lock of their own.
+  absl::Mutex mu;
+  absl::Status status ABSL_GUARDED_BY(mu);
+
+  static SharedHealth* Of(int gpu) {
+    static absl::Mutex all_mu(absl::kConstInit);
+    static auto* const all = new std::map<int, SharedHealth>;
+    absl::MutexLock lock(&all_mu);
+    return &(*all)[gpu];
+  }
+};
 
 class CudaGpu::PinnedRegions final : public RegionSource {
  public:
@@ -45,15 +64,31 @@ absl::StatusOr<std::shared_ptr<CudaGpu>> CudaGpu::Get(const GpuPart& part,
                                                       const GpuOptions& options) {
   Gpus& gpus = AllGpus();
   absl::MutexLock lock(&gpus.mu);
-  std::weak_ptr<CudaGpu>& place = gpus.all[{part.gpu, part.virtual_part}];
-  if (std::shared_ptr<CudaGpu> gpu = place.lock()) return gpu;
-  std::shared_ptr<CudaGpu> gpu(new CudaGpu(part));
+  const Gpus::Key key = {part.gpu, part.virtual_part};
+  // One that no session uses any more may still hold most of the memory.
+  const auto is_settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gpus.mu) {
+    return !gpus.alive.contains(key) || !gpus.all[key].expired();
+  };
+  std::shared_ptr<CudaGpu> used;
+  do {
+    gpus.mu.Await(absl::Condition(&is_settled));
+    used = gpus.all[key].lock();
+  } while (used == nullptr && gpus.alive.contains(key));
+  if (used != nullptr) return used;
+
+  std::unique_ptr<CudaGpu> gpu(new CudaGpu(part));
   RETURN_IF_ERROR(gpu->Init(options));
-  place = gpu;
-  return gpu;
+  const std::shared_ptr<CudaGpu> shared(gpu.release(), [&gpus, key](CudaGpu* unused) {
+    delete unused;
+    absl::MutexLock lock(&gpus.mu);
+    gpus.alive.erase(key);
+  });
+  gpus.alive.insert(key);
+  gpus.all[key] = shared;
+  return shared;
 }
 
-CudaGpu::CudaGpu(const GpuPart& part) : part_(part) {}
+CudaGpu::CudaGpu(const GpuPart& part) : part_(part), health_(SharedHealth::Of(part.gpu)) {}
 
 absl::Status CudaGpu::Init(const GpuOptions& options) {
   RETURN_IF_ERROR(UseGpu(part_.gpu));
@@ -99,16 +134,26 @@ absl::Status CudaGpu::Init(const GpuOptions& options) {
 CudaGpu::~CudaGpu() {
   UseGpu(part_.gpu).IgnoreError();
   events_.reset();
+  // Answers that clients have not read yet share this memory with the outputs of runs.
+  struct Retired {
+    std::unique_ptr<PinnedRegions> regions;
+    std::unique_ptr<BfcAllocator> memory;  // goes first
+  };
+  static absl::Mutex retired_mu(absl::kConstInit);
+  static auto* const retired = new std::list<Retired>;
+  absl::MutexLock lock(&retired_mu);
+  if (pinned_ != nullptr) retired->push_back({std::move(pinned_regions_), std::move(pinned_)});
+  retired->remove_if([](const Retired& one) { return one.memory->stats().bytes_in_use == 0; });
 }
 
 absl::Status CudaGpu::Health() const {
-  absl::MutexLock lock(&health_mu_);
-  return health_;
+  absl::MutexLock lock(&health_->mu);
+  return health_->status;
 }
 
 void CudaGpu::ReportLost(const absl::Status& status) {
-  absl::MutexLock lock(&health_mu_);
-  health_.Update(status);
+  absl::MutexLock lock(&health_->mu);
+  health_->status.Update(status);
 }
 
 void CudaGpu::SetStream(int number, CudaStream* stream) {

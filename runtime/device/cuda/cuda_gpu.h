@@ -25,8 +25,9 @@ class CudaStream;
 // Thread-safe.
 class CudaGpu final : private EventDriver, private RegionSource, private StreamOrder {
  public:
-  // Returns the GPU that other sessions use already, or makes it. While some session uses it, the
-  // limits and options are those of the first. Errors: those of CUDA.
+  // Returns the GPU that other sessions use already, or makes it, once the one before has given
+  // back its memory. While some session uses it, the limits and options are those of the first.
+  // Errors: those of CUDA.
   static absl::StatusOr<std::shared_ptr<CudaGpu>> Get(const GpuPart& part,
                                                       const GpuOptions& options);
   ~CudaGpu();
@@ -39,7 +40,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   Allocator* pinned() { return pinned_->allocator(pinned_stream_); }
   EventManager& events() { return *events_; }
 
-  // UNAVAILABLE, with the cause, from the first report on; OK before.
+  // UNAVAILABLE, with the cause, from the first report on, of any part of the GPU; OK before.
   absl::Status Health() const;
   void ReportLost(const absl::Status& status);
 
@@ -50,6 +51,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
  private:
   // Page-locked memory of the host.
   class PinnedRegions;
+  struct SharedHealth;
 
   explicit CudaGpu(const GpuPart& part);
   absl::Status Init(const GpuOptions& options);
@@ -70,9 +72,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   std::string description_;
   absl::Mutex mu_;
   std::map<int, CudaStream*> streams_ ABSL_GUARDED_BY(mu_);
-  // Streams report while they hold a lock of their own.
-  mutable absl::Mutex health_mu_;
-  absl::Status health_ ABSL_GUARDED_BY(health_mu_);
+  SharedHealth* const health_;
 
   std::unique_ptr<BfcAllocator> memory_;
   std::unique_ptr<PinnedRegions> pinned_regions_;

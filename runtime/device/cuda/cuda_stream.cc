@@ -93,6 +93,11 @@ absl::Status CudaStream::WaitFor(const CudaStream& other) {
   return Order(other.to_host_, compute_);
 }
 
+absl::Status CudaStream::AwaitCopiesToHost() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  return Order(to_host_, compute_);
+}
+
 void CudaStream::AwaitWork() const {
   UseGpu(options_.gpu).IgnoreError();
   for (cudaStream_t stream : {compute_, to_device_, to_host_, upload_}) {

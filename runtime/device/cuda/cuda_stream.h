@@ -125,6 +125,9 @@ class CudaStream final : public Stream {
 
   // Makes everything that is enqueued later wait for what is enqueued on `other` now.
   absl::Status WaitFor(const CudaStream& other);
+  // Makes everything that is enqueued later wait for the copies to the host that are enqueued now,
+  // as only captured work needs: other memory that is copied from is not released before.
+  absl::Status AwaitCopiesToHost();
   // Waits, on the calling thread, for everything that is enqueued now. Errors are left to Then().
   void AwaitWork() const;
 

@@ -69,10 +69,17 @@ void LateStream::Copy(const Tensor& from, Tensor* to) {
   char* const destination = Alias(*to);
   PoisonIfHost(to);
   // The tensors are shares in both buffers.
-  Enqueue([source, destination, from = from, to = *to] {
+  Work work = [source, destination, from = from, to = *to] {
     if (from.size_bytes() > 0) std::memcpy(destination, source, from.size_bytes());
     return absl::OkStatus();
-  });
+  };
+  using Copies = Item::Copies;
+  const bool is_from_host = IsHostAccessible(from.memory_kind());
+  const bool is_to_host = IsHostAccessible(to->memory_kind());
+  const Copies to_host = !is_to_host    ? Copies::kNone
+                         : is_from_host ? Copies::kAwaits
+                                        : Copies::kIsOne;
+  Append({std::move(work), nullptr, to_host}, false);
 }
 
 void LateStream::Zero(Tensor* tensor) {
@@ -102,12 +109,16 @@ void LateStream::WaitFor(LateStream& other) {
   auto is_done = std::make_shared<absl::Notification>();
   // Notifies when the item dies: that of a lost device does not run.
   const std::shared_ptr<void> at_end(nullptr, [is_done](void*) { is_done->Notify(); });
-  other.Enqueue([at_end] { return absl::OkStatus(); });
+  other.Append({[at_end] { return absl::OkStatus(); }, nullptr, Item::Copies::kAwaits}, false);
   Enqueue([is_done, other = &other] {
     if (!is_done->HasBeenNotified()) other->Release();
     is_done->WaitForNotification();
     return absl::OkStatus();
   });
+}
+
+void LateStream::AwaitCopiesToHost() {
+  Append({[] { return absl::OkStatus(); }, nullptr, Item::Copies::kAwaits}, false);
 }
 
 void LateStream::Lose() {
@@ -152,6 +163,15 @@ void LateStream::Pause() {
   if (options_.pause_seed != 0) absl::SleepFor(absl::Microseconds(random_() % 100));
 }
 
+void LateStream::Run(const Work& work) {
+  const absl::Status health = Health();
+  error_.Update(health.ok() ? work() : health);
+}
+
+void LateStream::RunCopiesToHost() {
+  for (const Work& work : std::exchange(copies_to_host_, {})) Run(work);
+}
+
 void LateStream::Loop() {
   const auto has_something_to_do = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return num_released_ > 0 || stopping_;
@@ -161,23 +181,28 @@ void LateStream::Loop() {
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(&has_something_to_do));
-      if (pending_.empty()) return;
+      if (pending_.empty()) break;
       item = std::move(pending_.front());
       pending_.pop_front();
       if (num_released_ > 0) --num_released_;
     }
     Pause();
-    const absl::Status health = Health();
+    if (item.to_host == Item::Copies::kIsOne) {
+      copies_to_host_.push_back(std::move(item.work));
+      continue;
+    }
+    if (item.done != nullptr || item.to_host == Item::Copies::kAwaits) RunCopiesToHost();
     if (item.done != nullptr) {
+      const absl::Status health = Health();
       error_.Update(health);
       item.done(std::exchange(error_, health));
-    } else if (absl::Status status = health.ok() ? item.work() : health;
-               !status.ok() && error_.ok()) {
-      error_ = std::move(status);
+    } else {
+      Run(item.work);
     }
     // The item dies here, outside the lock: it may hold the last share in a buffer of the device,
     // whose release enqueues more work.
   }
+  RunCopiesToHost();
 }
 
 }  // namespace tessera

@@ -23,6 +23,9 @@ class AcceleratorMemory;
 // Options::max_pending is reached, so that whoever forgets to wait finds poison where the result
 // should be: a host destination of Copy() is filled with it by the thread that calls Copy().
 //
+// Copies to the host come later still, as they do on a queue of their own: when somebody waits, and
+// not before what was enqueued after them.
+//
 // The first error of any work is kept until a callback of Then() takes it. Work that was enqueued
 // after a failed one runs all the same, on whatever the failed one left.
 //
@@ -64,6 +67,8 @@ class LateStream final : public Stream {
   // Work that is enqueued here later waits for what is enqueued on `other` now. `other` must
   // outlive that work, or have done its own when it dies.
   void WaitFor(LateStream& other);
+  // What is enqueued later comes after the copies to the host that are enqueued now.
+  void AwaitCopiesToHost();
   // Enqueues the loss of the device: everything that comes after it, on any of its streams, fails
   // with UNAVAILABLE, and is not done.
   void Lose();
@@ -79,6 +84,7 @@ class LateStream final : public Stream {
   struct Item {
     Work work;
     Callback done;
+    enum class Copies { kNone, kIsOne, kAwaits } to_host = Copies::kNone;
   };
   explicit LateStream(LateStream* target)
       : device_name_(target->device_name_), target_(target), main_(target->main_) {}
@@ -88,6 +94,8 @@ class LateStream final : public Stream {
   absl::Status FailCapture(absl::string_view what);
   void Append(Item item, bool is_waited_for);
   void Loop();
+  void Run(const Work& work);
+  void RunCopiesToHost();
   // Sleeps for up to 100 us if there is a seed.
   void Pause();
 
@@ -99,8 +107,9 @@ class LateStream final : public Stream {
   int number_ = 0;  // in memory_
   std::vector<Work> captured_;
   absl::Status capture_error_;
-  std::mt19937_64 random_;  // used by the thread alone
-  absl::Status error_;      // used by the thread alone
+  std::mt19937_64 random_;            // used by the thread alone
+  absl::Status error_;                // used by the thread alone
+  std::vector<Work> copies_to_host_;  // used by the thread alone
 
   mutable absl::Mutex mu_;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);

@@ -34,6 +34,10 @@ class LateWork final : public CapturedWork {
       : work_(std::make_shared<const std::vector<LateStream::Work>>(std::move(work))),
         stream_(stream),
         count_(count) {}
+  absl::Status AwaitCopiesToHost() override {
+    stream_->AwaitCopiesToHost();
+    return absl::OkStatus();
+  }
   absl::Status Enqueue() override {
     ++*count_;
     ++captured_enqueued_anywhere;

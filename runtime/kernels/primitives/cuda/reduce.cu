@@ -31,6 +31,9 @@ __device__ A ResultOf(A total, int64_t count, DType dtype) {
     if (count == 0 && std::is_same_v<R, reduce::Min>) return GreatestFinite<A>(dtype);
     // Totals of narrow integers wrap around before roots and means are taken.
     total = Rounded(dtype, total);
+    if (std::is_same_v<R, reduce::EuclideanNorm> && total < 0) {
+      return dtype == DType::kInt32 || dtype == DType::kInt64 ? LeastFinite<A>(dtype) : 0;
+    }
   }
   return R{}.Result(total, count);
 }

@@ -61,6 +61,20 @@ TEST_F(PrimitivesTest, ReductionsOfEachLayout) {
   }
 }
 
+TEST_F(PrimitivesTest, ASumOfSquaresThatWrapsAroundHasNoRoot) {
+  Tensor x = Empty(DType::kInt32, {2, 2});
+  x.flat<int32_t>()[0] = 46341;  // its square is 2^31 and more
+  x.flat<int32_t>()[1] = 0;
+  x.flat<int32_t>()[2] = 3;
+  x.flat<int32_t>()[3] = 4;
+  Tensor y[2] = {Empty(DType::kInt32, {2}), Empty(DType::kInt32, {2})};
+  OnBoth<Reduce>([&](auto* make, int device) {
+    return make(ReduceKind::kEuclideanNorm, DType::kInt32)->Run(ctx_, x, {false, true}, &y[device]);
+  });
+  EXPECT_EQ(y[0].flat<int32_t>()[0], std::numeric_limits<int32_t>::min());
+  ExpectSameBytes(y[0], y[1]);
+}
+
 TEST_F(PrimitivesTest, NarrowIntegersWrapAroundInReductions) {
   Tensor x = Empty(DType::kInt8, {3, 256});  // a count that is 0 as int8
   for (int8_t& v : x.flat<int8_t>()) v = 101;
