@@ -377,10 +377,15 @@ void AspiredVersionsManager::Load(Version& version) {
   version.last_failure = status;
   if (!version.had_no_room) RetryRefused();  // the failed try has returned what it had reserved
   const bool is_permanent = IsPermanent(status);
+  // Memory was released since the try, and who released it saw a load under way.
+  const bool has_room = !changed && version.had_no_room && memory_.Fits(version.memory);
+  const bool at_once = changed || has_room;
   const bool last_try =
-      !changed && (version.failures++ >= options_.max_load_retries || is_permanent);
-  if (changed) {
-    version.failures = 0;
+      !at_once && (version.failures++ >= options_.max_load_retries || is_permanent);
+  if (at_once) version.failures = 0;
+  if (has_room) {
+    LOG(INFO) << "loading servable " << id << " again, for there is memory now";
+  } else if (changed) {
     LOG(WARNING) << "loading servable " << id
                  << " again, for its files have changed: " << status.ToString();
   } else {
@@ -397,7 +402,7 @@ void AspiredVersionsManager::Load(Version& version) {
     PublishState(version, version.announced_loading ? State::kLoading : State::kStart, status);
     const int halvings = std::max(0, kFirstPauseHalvings + 1 - version.failures);
     version.retry_at = absl::Now();
-    if (!changed) version.retry_at += options_.load_retry_interval / (1 << halvings);
+    if (!at_once) version.retry_at += options_.load_retry_interval / (1 << halvings);
   }
 }
 
