@@ -120,6 +120,12 @@ absl::StatusOr<Inspection> InspectSavedModel(const std::string& directory, Trial
 }
 
 absl::StatusOr<InspectedGraph> InspectGraphFile(const std::string& path) {
+  const size_t slash = path.rfind('/') + 1;
+  if (absl::StartsWith(path.substr(slash), "saved_model.pb")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a part of a SavedModel: name its folder, ",
+                     slash == 0 ? "." : path.substr(0, std::max<size_t>(1, slash - 1))));
+  }
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   tensorflow::GraphDef graph;
   const bool is_text = absl::EndsWith(path, ".pbtxt") || absl::EndsWith(path, ".textproto");

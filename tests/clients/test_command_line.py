@@ -205,6 +205,12 @@ def test_inspect_makes_the_recorded_requests_of_warm_up_as_a_server_does(tmp_pat
     assert inspected in str(failure.value)
 
 
+def test_inspect_of_a_part_names_the_whole():
+    code, _, err = tessera("inspect", VERSION / "saved_model.pb")
+    assert code == 1
+    assert f"is a part of a SavedModel: name its folder, {VERSION}" in err
+
+
 def test_inspect_tells_programs_what_it_tells_people():
     found = json.loads(done("inspect", "--json", VERSION))
     assert (found["kind"], found["usable"]) == ("saved_model", True)
