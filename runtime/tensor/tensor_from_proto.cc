@@ -280,6 +280,14 @@ int64_t BytesOfRepeats(const TensorProto& proto, DType dtype, int64_t num_elemen
   return given < num_elements ? MultiplyWithoutOverflow(num_elements - given, bytes) : 0;
 }
 
+// A tensor has a rank. TensorFlow takes no notice of a note that it is unknown.
+absl::StatusOr<Shape> ShapeOfTensor(const tensorflow::TensorShapeProto& proto) {
+  if (!proto.unknown_rank()) return ShapeFromProto(proto);
+  tensorflow::TensorShapeProto known = proto;
+  known.clear_unknown_rank();
+  return ShapeFromProto(known);
+}
+
 // Checks the size of a tensor before memory is allocated, because a small message may have a huge
 // shape.
 struct Layout {
@@ -293,7 +301,7 @@ absl::StatusOr<Layout> CheckLayout(const TensorProto& proto, int64_t max_bytes) 
     return absl::InvalidArgumentError(
         absl::StrCat("a TensorProto has no usable dtype: ", static_cast<int>(proto.dtype())));
   }
-  ASSIGN_OR_RETURN(Shape shape, ShapeFromProto(proto.tensor_shape()));
+  ASSIGN_OR_RETURN(Shape shape, ShapeOfTensor(proto.tensor_shape()));
   const int64_t bytes =
       MultiplyWithoutOverflow(shape.num_elements(), static_cast<int64_t>(DTypeSize(dtype)));
   const int64_t repeats = BytesOfRepeats(proto, dtype, shape.num_elements());

@@ -117,12 +117,21 @@ TEST(TensorFromProtoTest, ContentOfStringsIsLengthsThenBytes) {
       StatusCode::kInvalidArgument);
 }
 
+TEST(TensorFromProtoTest, ANoteOfAnUnknownRankCountsForNothing) {
+  const auto scalar =
+      TensorFromProto(Parse("dtype: DT_FLOAT tensor_shape { unknown_rank: true } float_val: 3.5"));
+  ASSERT_TRUE(scalar.ok());
+  EXPECT_EQ(scalar->scalar<float>(), 3.5f);
+  const auto vector = TensorFromProto(
+      Parse("dtype: DT_FLOAT tensor_shape { unknown_rank: true dim { size: 2 } } float_val: 1"));
+  ASSERT_TRUE(vector.ok());
+  EXPECT_EQ(vector->shape(), Shape({2}));
+}
+
 TEST(TensorFromProtoTest, BadProtosAreErrors) {
   EXPECT_EQ(ErrorOf("float_val: 1"), StatusCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf("dtype: DT_FLOAT_REF float_val: 1"), StatusCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf("dtype: DT_FLOAT tensor_shape { dim { size: -1 } }"),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(ErrorOf("dtype: DT_FLOAT tensor_shape { unknown_rank: true }"),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf("dtype: DT_FLOAT tensor_shape { dim { size: 4611686018427387904 } "
                     "dim { size: 4 } }"),
