@@ -10,6 +10,7 @@
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_call.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/framework/shape_inference.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/side_effects.h"
 #include "runtime/host/mapping_guard.h"
@@ -39,6 +40,28 @@ bool CanFold(const OptimizationItem& item, const Node& node) {
     if (type == DType::kResource || type == DType::kVariant) return false;
   }
   return true;
+}
+
+// The bytes of the outputs of a node that can be folded, as far as its shape function tells; what
+// is too large to keep is not computed, which may take much memory and time.
+size_t ExpectedBytes(const Node& node) {
+  if (node.op().shape_fn == nullptr) return 0;
+  std::vector<PartialShape> shapes;
+  std::vector<const Tensor*> values;
+  for (const Endpoint& input : node.inputs()) {
+    values.push_back(PresentValue(input));
+    shapes.emplace_back(values.back()->shape());
+  }
+  ShapeContext context(node.op(), node.attrs(), std::move(shapes), std::move(values),
+                       node.num_outputs());
+  if (!node.op().shape_fn(context).ok()) return 0;
+  size_t bytes = 0;
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    if (const absl::StatusOr<Shape> shape = context.outputs()[i].AsShape(); shape.ok()) {
+      bytes += static_cast<size_t>(shape->num_elements()) * DTypeSize(node.output_type(i));
+    }
+  }
+  return bytes;
 }
 
 // What is left of a node that is to be folded.
@@ -160,7 +183,7 @@ absl::StatusOr<bool> FoldNode(const OptimizationItem& item, Node* node) {
 absl::Status FoldConstantsPass::Run(OptimizationItem& item, bool* changed) const {
   ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(*item.graph));
   for (Node* node : order) {
-    if (!CanFold(item, *node)) continue;
+    if (!CanFold(item, *node) || ExpectedBytes(*node) > kMaxBytes) continue;
     const std::vector<Tensor> results = Compute(item, *node);
     if (results.empty() || !WorthKeeping(*node, results)) continue;
     RETURN_IF_ERROR(Replace(item, node, results));

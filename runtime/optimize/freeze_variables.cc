@@ -75,6 +75,17 @@ absl::Status GatherFrom(Graph* graph, Node* gather, const Endpoint& values) {
       .status();
 }
 
+// Lets who used the read use `constant`, which waits for nothing; behind what the read waits for,
+// such as an assertion.
+absl::Status ReplaceRead(Graph* graph, Node* read, Node* constant) {
+  if (read->control_inputs().empty()) return graph->ReplaceUses({read, 0}, {constant, 0});
+  ASSIGN_OR_RETURN(Node * waiting, graph->AddNode(graph->UniqueName(read->name() + "/value"),
+                                                  "Identity", {{"T", constant->output_type(0)}},
+                                                  {{constant, 0}}, read->device()));
+  for (Node* control : read->control_inputs()) graph->AddControlEdge(control, waiting);
+  return graph->ReplaceUses({read, 0}, {waiting, 0});
+}
+
 }  // namespace
 
 absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) const {
@@ -110,7 +121,7 @@ absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) con
         RETURN_IF_ERROR(GatherFrom(&graph, reader, {constant, 0}));
       } else {
         RETURN_IF_ERROR(is_ref ? graph.Connect({constant, 0}, reader, use.index)
-                               : graph.ReplaceUses({reader, 0}, {constant, 0}));
+                               : ReplaceRead(&graph, reader, constant));
       }
       *changed = true;
     }

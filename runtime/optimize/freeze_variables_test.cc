@@ -40,6 +40,17 @@ TEST_F(FreezeVariablesTest, ReadsBecomeOneConstantThatSharesTheValue) {
   EXPECT_TRUE(static_cast<const Variable*>(variable.get())->Read().SharesBufferWith(value));
 }
 
+TEST_F(FreezeVariablesTest, WhatReadsWaitForIsAwaitedByWhoUsesThem) {
+  Node* const assign = g_.OpNode("AssignVariableOp", {AddVariable("w"), g_.Arg(DType::kFloat)},
+                                 {{"dtype", DType::kFloat}});
+  const Endpoint read = Read(AddVariable("v"));
+  g_.graph.AddControlEdge(assign, read.node);
+  g_.Result(g_.Op("Neg", {read}));
+  EXPECT_TRUE(g_.ExpectSameResults(FreezeVariablesPass(), {Tensor::Scalar(5.0f)}));
+  EXPECT_EQ(g_.CountOf("ReadVariableOp"), 0);
+  EXPECT_EQ(g_.CountOf("AssignVariableOp"), 1);
+}
+
 TEST_F(FreezeVariablesTest, PlainUsesOfReferencesBecomeConstants) {
   const Endpoint v = AddVariable("v", /*by_reference=*/true);
   g_.Result(g_.Op("Identity", {v}));

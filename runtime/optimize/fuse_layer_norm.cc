@@ -1,11 +1,17 @@
 #include "runtime/optimize/fuse_layer_norm.h"
 
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/graph_algorithms.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/control_flow.h"
 #include "runtime/optimize/factors.h"
+#include "runtime/optimize/inferred_shapes.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
 
@@ -158,6 +164,34 @@ std::optional<Match> Find(const Node& root) {
   return std::nullopt;
 }
 
+// Whether the parameters of a match are known not to lie along x's last axis: they broadcast x, or
+// the axis is another one.
+bool IsOtherBroadcast(const Match& match, const PartialShape& x) {
+  const std::optional<VectorShape> gamma = AsVector(match.gamma);
+  if (x.rank() < 0 || !gamma.has_value()) return false;
+  if (x.rank() < gamma->rank || (match.axis >= 0 && match.axis != x.rank() - 1)) return true;
+  const int64_t width = x.dim(x.rank() - 1);
+  return width >= 0 && width != gamma->length;
+}
+
+// The ids of the roots whose pattern is not that of a layer's normalisation for this reason.
+std::set<int> OtherBroadcasts(const Graph& graph, absl::FunctionRef<bool(const Node*)> is_root) {
+  std::set<int> ids;
+  std::vector<std::pair<int, Match>> matches;
+  for (const Node* node : graph.nodes()) {
+    if (!is_root(node)) continue;
+    if (const auto match = Find(*node)) matches.emplace_back(node->id(), *match);
+  }
+  if (matches.empty() || HasControlFlow(graph)) return ids;
+  const auto order = TopologicalOrder(graph);
+  if (!order.ok()) return ids;
+  const InferredShapes shapes(*order);
+  for (const auto& [id, match] : matches) {
+    if (IsOtherBroadcast(match, shapes.of(match.x))) ids.insert(id);
+  }
+  return ids;
+}
+
 // The sum that x is, if only the pattern that ends in `root` uses it.
 const Node* OwnSum(const OptimizationItem& item, const Match& match, const Node& root) {
   const Node* sum = match.x.node;
@@ -180,11 +214,13 @@ const Node* OwnSum(const OptimizationItem& item, const Match& match, const Node&
 }  // namespace
 
 absl::Status FuseLayerNormPass::Run(OptimizationItem& item, bool* changed) const {
+  const auto is_root = [&](const Node* node) {
+    return IsAdd(node) && node->output_type(0) == DType::kFloat && !item.IsPreserved(node) &&
+           item.HasKernel("_LayerNorm", *node);
+  };
+  const std::set<int> others = OtherBroadcasts(*item.graph, is_root);
   for (Node* root : item.graph->nodes()) {
-    if (!IsAdd(root) || root->output_type(0) != DType::kFloat || item.IsPreserved(root) ||
-        !item.HasKernel("_LayerNorm", *root)) {
-      continue;
-    }
+    if (!is_root(root) || others.contains(root->id())) continue;
     const std::optional<Match> match = Find(*root);
     if (!match.has_value()) continue;
     std::vector<Endpoint> inputs = {match->x, match->gamma, match->beta};

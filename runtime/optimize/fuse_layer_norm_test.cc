@@ -78,6 +78,24 @@ TEST(FuseLayerNormTest, TheMeanMayBeTakenOffFirst) {
   }
 }
 
+TEST(FuseLayerNormTest, ParametersThatBroadcastInAnotherWayStay) {
+  struct {
+    std::vector<int64_t> x;
+    Options options;
+  } const kCases[] = {
+      {{2, 3, 5, 40}, {.axis = 2, .parameters = {1, 1, 40}}},
+      {{5, 1}, {}},
+      {{5, 40}, {.parameters = {1, 1, 40}}},
+  };
+  for (const auto& c : kCases) {
+    PassTestGraph g;
+    const Endpoint shape = g.Const(Tensor::Vector<int64_t>(c.x));
+    const Endpoint x = g.Op("Reshape", {g.Arg(DType::kFloat), shape}, {{"Tshape", DType::kInt64}});
+    g.Result(LayerNorm(g, x, c.options));
+    EXPECT_FALSE(g.ExpectSameResults(kFuse, {Scattered(Shape(c.x))}));
+  }
+}
+
 TEST(FuseLayerNormTest, AnotherMeanThanThatOfTheVarianceStays) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), other = g.Arg(DType::kFloat);

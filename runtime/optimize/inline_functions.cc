@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -149,17 +150,17 @@ class CallSite {
   }
 
   absl::Status DelayByControlInputs() {
-    std::vector<Node*> before = call_->control_inputs();
+    const std::vector<Node*>& before = call_->control_inputs();
     if (before.empty()) return absl::OkStatus();
-    if (before.size() > 1) {
-      ASSIGN_OR_RETURN(
-          Node * start,
-          graph_.AddNode(graph_.UniqueName(absl::StrCat(name_, "/start")), "NoOp", {}, device_));
-      for (Node* node : before) graph_.AddControlEdge(node, start);
-      before = {start};
+    if (before.size() == 1) {
+      start_ = before[0];
+    } else {
+      ASSIGN_OR_RETURN(start_, graph_.AddNode(graph_.UniqueName(absl::StrCat(name_, "/start")),
+                                              "NoOp", {}, device_));
+      for (Node* node : before) graph_.AddControlEdge(node, start_);
     }
     for (Node* copy : copies_) {
-      if (copy != nullptr && DependsOnState(*copy)) graph_.AddControlEdge(before[0], copy);
+      if (copy != nullptr && DependsOnState(*copy)) graph_.AddControlEdge(start_, copy);
     }
     return absl::OkStatus();
   }
@@ -173,22 +174,26 @@ class CallSite {
     }
     for (const Node* node : flat_.effects) awaited.push_back(copies_[node->id()]);
     if (call_->control_outputs().empty()) return awaited;
-    // Who waits for the call may write what its body reads.
+    // Who waits for the call may write what its body reads, or what functions called there do.
     for (const Node* node : flat_.body.graph->nodes()) {
       Node* const copy = copies_[node->id()];
-      if (copy != nullptr && node->op().Has(OpTrait::kReadsResource)) awaited.push_back(copy);
+      if (copy != nullptr && DependsOnState(*node)) awaited.push_back(copy);
     }
     return awaited;
   }
 
-  // Lets those who used the call's output i use `result`; not before the side effects are done.
+  // Lets those who used the call's output i use `result`; not before the side effects are done, and
+  // what the call waited for.
   absl::Status UseResult(size_t i, Endpoint result, Node* done) {
     if (uses_[i].empty()) return absl::OkStatus();
-    const bool wait = !flat_.effects.empty();
-    if (wait || IsRef(result.node->output_type(result.index))) {
+    Node* awaited = flat_.effects.empty() ? start_ : done;
+    if (awaited != nullptr && absl::c_linear_search(result.node->control_inputs(), awaited)) {
+      awaited = nullptr;
+    }
+    if (awaited != nullptr || IsRef(result.node->output_type(result.index))) {
       ASSIGN_OR_RETURN(result.node, AddIdentity(absl::StrCat(name_, "/result_", i), result));
       result.index = 0;
-      if (wait) graph_.AddControlEdge(done, result.node);
+      if (awaited != nullptr) graph_.AddControlEdge(awaited, result.node);
     }
     for (const Use& use : uses_[i]) RETURN_IF_ERROR(graph_.Connect(result, use.node, use.index));
     return absl::OkStatus();
@@ -198,6 +203,7 @@ class CallSite {
   Node* const call_;
   const FlatBody& flat_;
   const std::string name_, device_;
+  Node* start_ = nullptr;      // what the call waited for; null if for nothing
   std::vector<Node*> copies_;  // by id in the body
   std::vector<Endpoint> args_;
   std::vector<std::vector<Use>> uses_;

@@ -126,6 +126,20 @@ TEST_F(InlineFunctionsTest, ReadsWaitForTheCallsControlInputs) {
   EXPECT_EQ(g_.CountOf("Identity"), 0) << "reading has no side effect to wait for";
 }
 
+TEST_F(InlineFunctionsTest, ResultsWaitForTheCallsControlInputs) {
+  const Endpoint v = AddVariable();
+  Node* assign =
+      g_.OpNode("AssignVariableOp", {v, g_.Arg(DType::kFloat)}, {{"dtype", DType::kFloat}});
+  Node* call = Call("twice", {g_.Const(Tensor::Scalar(1.0f))}, DType::kFloat);
+  g_.graph.AddControlEdge(assign, call);
+  // After the call by what it gives alone.
+  const Endpoint after = Read(v);
+  g_.graph.AddControlEdge(g_.Op("Identity", {{call, 0}}).node, after.node);
+  g_.Result(after);
+  EXPECT_TRUE(g_.ExpectSameResults(kInline, {Tensor::Scalar(6.0f)}));
+  EXPECT_EQ(RunForOne({Tensor::Scalar(8.0f)}), 8);
+}
+
 TEST_F(InlineFunctionsTest, KeptCallsBecomeNoOpsOfTheirName) {
   const Endpoint v = AddVariable();
   Node* call = Call("bump", {v, g_.Arg(DType::kFloat)}, DType::kFloat, 0);
