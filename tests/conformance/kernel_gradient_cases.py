@@ -102,8 +102,30 @@ def ragged():
             Tvalues=tf.float32,
         ).output_dense_values
 
+    def flat_rows(v):
+        variants = raw.RaggedTensorToVariant(
+            rt_nested_splits=[], rt_dense_values=v, batched_input=True
+        )
+        return raw.RaggedTensorFromVariant(
+            encoded_ragged=variants, input_ragged_rank=0, output_ragged_rank=1, Tvalues=tf.float32
+        ).output_dense_values
+
+    def one_row(v):
+        variants = raw.RaggedTensorToVariant(
+            rt_nested_splits=[_long(0, 2, 2, 6)], rt_dense_values=v, batched_input=True
+        )
+        return raw.RaggedTensorFromVariant(
+            encoded_ragged=variants[2],
+            input_ragged_rank=0,
+            output_ragged_rank=0,
+            Tvalues=tf.float32,
+            Tsplits=tf.int64,
+        ).output_dense_values
+
     file.raw(lambda v: there_and_back(v, True), [values])
     file.raw(lambda v: there_and_back(v, False), [values])
+    file.raw(flat_rows, [values])
+    file.raw(one_row, [values])
     file.raw(
         lambda v, d: raw.RaggedFillEmptyRows(
             value_rowids=_long(0, 2, 2), values=v, nrows=np.int64(4), default_value=d

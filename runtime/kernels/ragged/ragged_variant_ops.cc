@@ -265,7 +265,8 @@ class RaggedFromVariantKernel : public OpKernel {
 REGISTER_KERNEL("RaggedTensorFromVariant", kCpu, RaggedFromVariantKernel);
 
 // The gradient of the values from that of the variants, whose rows lie behind each other in the
-// values.
+// values. An empty variant is that of a row on which nothing depends: its elements, of which the
+// row splits tell, are zeros.
 class RaggedToVariantGradientKernel : public OpKernel {
  public:
   explicit RaggedToVariantGradientKernel(const KernelBuild& build)
@@ -273,21 +274,26 @@ class RaggedToVariantGradientKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(2), "dense_values_shape"));
-    RETURN_IF_ERROR(ReadRowSplits(ctx.input(1), -1, "row_splits").status());
     ASSIGN_OR_RETURN(Tensor* const gradient, ctx.AllocateOutput(0, shape));
+    const absl::Span<const Variant> variants = ctx.input(0).flat<Variant>();
     char* to = gradient->mutable_raw();
     int64_t left = shape.num_elements();
-    for (const Variant& variant : ctx.input(0).flat<Variant>()) {
-      const auto ragged = GetRaggedVariant(variant);
-      if (ragged == nullptr || ragged->values.dtype() != dtype_ ||
-          ragged->values.num_elements() > left) {
+    for (size_t i = 0; i < variants.size(); ++i) {
+      Tensor piece;
+      if (variants[i].has_value()) {
+        const auto ragged = GetRaggedVariant(variants[i]);
+        if (ragged != nullptr && ragged->values.dtype() == dtype_) piece = ragged->values;
+      } else {
+        ASSIGN_OR_RETURN(piece, ZerosOfRow(ctx, static_cast<int64_t>(i), shape));
+      }
+      if (!piece.has_value() || piece.num_elements() > left) {
         return absl::InvalidArgumentError(absl::StrCat("encoded_ragged_grad does not fit ",
                                                        DTypeName(dtype_), " values of shape ",
                                                        shape.ToString()));
       }
-      CopyElements(dtype_, ragged->values.raw(), to, ragged->values.num_elements());
-      to += ragged->values.size_bytes();
-      left -= ragged->values.num_elements();
+      CopyElements(dtype_, piece.raw(), to, piece.num_elements());
+      to += piece.size_bytes();
+      left -= piece.num_elements();
     }
     if (left == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("encoded_ragged_grad has ", left,
@@ -296,6 +302,23 @@ class RaggedToVariantGradientKernel : public OpKernel {
   }
 
  private:
+  // Zeros for row i of values of this shape.
+  absl::StatusOr<Tensor> ZerosOfRow(KernelContext& ctx, int64_t i, const Shape& shape) const {
+    if (shape.rank() == 0) {
+      return absl::InvalidArgumentError("dense_values_shape is that of a scalar, which has no rows");
+    }
+    ASSIGN_OR_RETURN(const std::vector<int64_t> splits,
+                     ReadRowSplits(ctx.input(1), shape.dim(0), "row_splits"));
+    if (i + 1 >= static_cast<int64_t>(splits.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("encoded_ragged_grad has more rows than the ", splits.size() - 1,
+                       " of row_splits"));
+    }
+    absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
+    dims[0] = splits[i + 1] - splits[i];
+    return Tensor::Zeros(dtype_, Shape(dims));
+  }
+
   const DType dtype_;
 };
 REGISTER_KERNEL("RaggedTensorToVariantGradient", kCpu, RaggedToVariantGradientKernel)
