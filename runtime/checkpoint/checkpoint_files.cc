@@ -17,7 +17,8 @@ constexpr int64_t kBlockBytes = 512;
 
 }  // namespace
 
-absl::Status CheckCheckpointFiles(const std::string& prefix) {
+absl::Status CheckCheckpointFiles(const std::string& prefix, bool* has_holes) {
+  *has_holes = false;
   std::map<int, uint64_t> ends;  // by shard: the end of its last tensor
   ASSIGN_OR_RETURN(const CheckpointHeader header,
                    ReadCheckpointIndex(prefix, [&](absl::string_view, CheckpointIndexEntry entry) {
@@ -33,7 +34,8 @@ absl::Status CheckCheckpointFiles(const std::string& prefix) {
     struct stat info;
     if (stat(path.c_str(), &info) != 0)
       return absl::NotFoundError(absl::StrCat(path, " is missing"));
-    if (static_cast<uint64_t>(info.st_size) < end || info.st_blocks * kBlockBytes < info.st_size) {
+    if (info.st_blocks * kBlockBytes < info.st_size) *has_holes = true;
+    if (static_cast<uint64_t>(info.st_size) < end) {
       return absl::DataLossError(absl::StrCat(path, " is not all there"));
     }
   }

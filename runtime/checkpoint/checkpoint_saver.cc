@@ -17,6 +17,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/checkpoint_index.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/object_graph.h"
 #include "runtime/checkpoint/tensor_slice.h"
@@ -63,6 +64,19 @@ void RemoveLeftovers(const std::string& folder, const std::string& checkpoint,
       LOG(WARNING) << status;
     }
   }
+}
+
+// Checks that a checkpoint is all there. A hole may be what a crash left of data that were not
+// written, or zeros, as copies and compressed file systems store them: reading tells.
+absl::Status CheckWhole(const std::string& prefix) {
+  bool has_holes = false;
+  RETURN_IF_ERROR(CheckCheckpointFiles(prefix, &has_holes));
+  if (!has_holes) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(prefix));
+  for (const std::string& name : reader->TensorNames()) {
+    RETURN_IF_ERROR(reader->Read(name).status());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -117,7 +131,9 @@ absl::Status CheckpointSaver::Recover() {
   }
 
   // Those that are complete and not named, because their writer died before it could name them.
-  // What was left out of an older file on purpose, such as what is kept for good, stays out.
+  // What was left out of an older file on purpose, such as what is kept for good, stays out, also
+  // in a copy of the folder, all files of which are new.
+  const int64_t last_named = kept_.empty() ? -1 : StepOfCheckpoint(kept_.back().name).value_or(-1);
   std::vector<Kept> found;
   for (const auto& [name, files] : checkpoints) {
     if (!IsOf(options_.name, name)) continue;
@@ -125,7 +141,10 @@ absl::Status CheckpointSaver::Recover() {
     const double timestamp = ModificationTime(JoinPath(folder_, absl::StrCat(name, ".index")));
     const bool is_named = std::any_of(kept_.begin(), kept_.end(),
                                       [&](const Kept& kept) { return kept.name == name; });
-    if (files.has_index && !is_named && timestamp >= written) found.push_back({name, timestamp});
+    const bool is_later = StepOfCheckpoint(name).value_or(-1) > last_named;
+    if (files.has_index && !is_named && is_later && timestamp >= written) {
+      found.push_back({name, timestamp});
+    }
   }
   std::sort(found.begin(), found.end(), [](const Kept& a, const Kept& b) {
     return *StepOfCheckpoint(a.name) < *StepOfCheckpoint(b.name);
@@ -203,7 +222,7 @@ bool CheckpointSaver::Sweep() {
 std::optional<CheckpointSaver::Checkpoint> CheckpointSaver::Latest() const {
   for (auto kept = kept_.rbegin(); kept != kept_.rend(); ++kept) {
     std::string prefix = JoinPath(folder_, kept->name);
-    const absl::Status status = CheckCheckpointFiles(prefix);
+    const absl::Status status = CheckWhole(prefix);
     if (status.ok()) {
       return Checkpoint{std::move(prefix), StepOfCheckpoint(kept->name).value_or(0)};
     }
@@ -214,7 +233,7 @@ std::optional<CheckpointSaver::Checkpoint> CheckpointSaver::Latest() const {
 
 absl::Status CheckpointSaver::CheckLatest() const {
   if (kept_.empty()) return absl::OkStatus();
-  return CheckCheckpointFiles(JoinPath(folder_, kept_.back().name));
+  return CheckWhole(JoinPath(folder_, kept_.back().name));
 }
 
 }  // namespace tessera

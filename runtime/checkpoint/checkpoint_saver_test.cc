@@ -161,6 +161,43 @@ TEST_F(CheckpointSaverTest, AnOlderCheckpointCanBeChosenInTheState) {
   EXPECT_EQ(Open().Latest()->step, 1);
 }
 
+TEST_F(CheckpointSaverTest, WhatACopyMakesYoungerThanTheStateIsNoLaterCheckpoint) {
+  {
+    CheckpointSaver saver = Open();
+    for (int64_t step : {1, 2, 3}) Save(saver, step);
+  }
+  ASSERT_TRUE(WriteFileAtomically(Path("checkpoint"), "model_checkpoint_path: \"ckpt-2\"").ok());
+  const auto touch = [&](const std::string& name, int seconds_from_now) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      {.tv_sec = ::time(nullptr) + seconds_from_now}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, Path(name).c_str(), times, 0), 0);
+  };
+  touch("checkpoint", 10);
+  touch("ckpt-1.index", 20);
+  EXPECT_EQ(Open().Latest()->step, 2);
+  touch("ckpt-3.index", 20);
+  EXPECT_EQ(Open().Latest()->step, 3) << "its writer died before it could name it";
+}
+
+TEST_F(CheckpointSaverTest, ZerosMayBeHoles) {
+  const SavedTensor zeros{"zeros", Tensor::Zeros(DType::kFloat, {1 << 18}).value()};
+  const auto make_hole = [&](const std::string& name) {
+    const std::string path = Path(name + ".data-00000-of-00001");
+    const auto size = static_cast<off_t>(ReadFile(path)->size());
+    ASSERT_EQ(::truncate(path.c_str(), 0), 0);
+    ASSERT_EQ(::truncate(path.c_str(), size), 0);
+  };
+  CheckpointSaver saver = Open();
+  Save(saver, 1);
+  ASSERT_TRUE(saver.Save(2, {zeros}, "").ok());
+  make_hole("ckpt-2");
+  EXPECT_EQ(saver.Latest()->step, 2);
+  // What was not zero is lost.
+  ASSERT_TRUE(saver.Save(3, {{"one", Tensor::Scalar(1.0f)}, zeros}, "").ok());
+  make_hole("ckpt-3");
+  EXPECT_EQ(saver.Latest()->step, 2);
+}
+
 TEST_F(CheckpointSaverTest, ACheckpointWithoutItsDataIsPassedOver) {
   CheckpointSaver saver = Open();
   for (int64_t step : {1, 2}) Save(saver, step);

@@ -48,6 +48,10 @@ void TrainProgress::Draw() {
   do {
     const absl::Time now = absl::Now();
     const int64_t step = control_->step, rows = control_->rows;
+    if (last_step < control_->first_step) {  // the run goes on from there
+      last_step = control_->first_step;
+      last = now;
+    }
     const double seconds = absl::ToDoubleSeconds(now - last);
     if (seconds > 0 && step > last_step) {
       // Halfway to the new rate, so that the numbers can be read.

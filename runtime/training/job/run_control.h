@@ -23,6 +23,7 @@ struct RunControl {
 
   // How far the run has come.
   std::atomic<int64_t> step{0};
+  std::atomic<int64_t> first_step{0};   // that of the checkpoint from which the run goes on
   std::atomic<int64_t> rows{0};         // of all batches since the start of the process
   std::atomic<int64_t> total_steps{0};  // 0: not known
   std::atomic<double> loss{0};

@@ -7,7 +7,6 @@
 
 #include <random>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +20,10 @@ namespace {
 constexpr char kLock[] = "lock";
 constexpr char kEarlier[] = "earlier";
 constexpr char kId[] = "id";
+constexpr char kLog[] = "log.jsonl";
+constexpr char kCheckpoints[] = "checkpoints";
+constexpr char kEvents[] = "events";
+constexpr char kProfile[] = "profile";
 
 std::string HostName() {
   char name[256] = {};
@@ -61,11 +64,9 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Open(const std::string& pa
 }
 
 absl::Status RunFolder::SetAside() {
-  using Names = std::vector<std::string>;
-  ASSIGN_OR_RETURN(const Names names, ListDirectory(path_));
   std::string target;
-  for (const std::string& name : names) {
-    if (name == kLock || name == kEarlier) continue;
+  for (const char* const name : {kId, kLog, kCheckpoints, kEvents, kProfile}) {
+    if (!FileExists(JoinPath(path_, name))) continue;
     if (target.empty()) {
       int number = 1;
       const std::string earlier = JoinPath(path_, kEarlier);
@@ -90,15 +91,15 @@ absl::StatusOr<std::string> RunFolder::Id() const {
 
 std::string RunFolder::log() const { return RunLogPath(path_); }
 std::string RunFolder::checkpoints() const { return CheckpointsPath(path_); }
-std::string RunFolder::events() const { return JoinPath(path_, "events"); }
-std::string RunFolder::profile() const { return JoinPath(path_, "profile"); }
+std::string RunFolder::events() const { return JoinPath(path_, kEvents); }
+std::string RunFolder::profile() const { return JoinPath(path_, kProfile); }
 
 absl::StatusOr<std::string> RunIdIn(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(folder, kId)));
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
-std::string RunLogPath(const std::string& folder) { return JoinPath(folder, "log.jsonl"); }
-std::string CheckpointsPath(const std::string& folder) { return JoinPath(folder, "checkpoints"); }
+std::string RunLogPath(const std::string& folder) { return JoinPath(folder, kLog); }
+std::string CheckpointsPath(const std::string& folder) { return JoinPath(folder, kCheckpoints); }
 
 }  // namespace tessera

@@ -26,8 +26,8 @@ class RunFolder {
   // naming the holder; those of the file system.
   static absl::StatusOr<std::unique_ptr<RunFolder>> Open(const std::string& path);
 
-  // Moves what an earlier run left into earlier/N, so that a new run begins with an empty folder.
-  // Does nothing in an empty folder. Errors: those of the file system.
+  // Moves what an earlier run left into earlier/N, so that a new run begins anew. What else lies in
+  // the folder stays. Errors: those of the file system.
   absl::Status SetAside();
 
   // Returns what tells this run from all others, those that had this folder before included. It is

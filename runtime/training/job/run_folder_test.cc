@@ -79,6 +79,10 @@ TEST(RunFolderTest, EarlierRunsArePutAside) {
     ASSERT_TRUE(WriteFileAtomically((*folder)->log(), text).ok());
     ASSERT_TRUE((*folder)->SetAside().ok());
   }
+  ASSERT_TRUE(WriteFileAtomically(JoinPath(path, "job.yaml"), "the user's own").ok());
+  ASSERT_TRUE((*folder)->SetAside().ok());
+  EXPECT_TRUE(FileExists(JoinPath(path, "job.yaml")));
+  EXPECT_FALSE(FileExists(JoinPath(path, "earlier/3")));
   EXPECT_EQ(*ReadFile(JoinPath(path, "earlier/1/log.jsonl")), "first");
   EXPECT_EQ(*ReadFile(JoinPath(path, "earlier/2/log.jsonl")), "second");
   EXPECT_FALSE(FileExists((*folder)->log()));

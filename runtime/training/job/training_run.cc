@@ -1,5 +1,7 @@
 #include "runtime/training/job/training_run.h"
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,8 +112,10 @@ class TrainingRun {
     }
     const auto& spec = job_.hooks().checkpoint();
     CheckpointSaver::Options options{.name = "step"};
-    options.max_to_keep =
-        spec.has_max_to_keep() ? static_cast<int>(spec.max_to_keep()) : kDefaultMaxToKeep;
+    options.max_to_keep = spec.has_max_to_keep()
+                              ? static_cast<int>(std::min<int64_t>(spec.max_to_keep(),
+                                                                   std::numeric_limits<int>::max()))
+                              : kDefaultMaxToKeep;
     options.keep_every_hours = spec.keep_every_hours();
     auto saver = CheckpointSaver::Open(folder_->checkpoints(), options);
     if (!saver.ok()) return WithFailure(saver.status(), RunFailure::kWrite);
@@ -132,7 +136,7 @@ class TrainingRun {
     if (!restored) return absl::OkStatus();
     position_ = restored->position;
     saved_epoch_ = position_.epoch;
-    control_->step = position_.step;
+    control_->first_step = control_->step = position_.step;
     RunRecord record{.event = "resume", .step = position_.step};
     record.texts.emplace_back("path", restored->prefix);
     if (!restored->data_note.empty()) {

@@ -143,7 +143,12 @@ Expr DecodedImage(const FieldPlan& field, const Expr& bytes) {
 
 Expr Converted(const FieldPlan& field, Expr value) {
   if (field.is_scaled()) {
-    if (!IsFloating(value.dtype())) value = CastTo(value, DType::kFloat);
+    // Numbers of seconds since 1970, such as float does not hold, have their offset taken off
+    // first.
+    if (!IsFloating(value.dtype())) {
+      const bool fits_float = DTypeSize(value.dtype()) < sizeof(int32_t);
+      value = CastTo(value, fits_float ? DType::kFloat : DType::kDouble);
+    }
     if (field.scale != 1) value = field.scale * value;
     if (field.offset != 0) value = value + field.offset;
   }

@@ -86,7 +86,11 @@ absl::Status GradientSums::AddSums(const Endpoint& loss, absl::Span<Node* const>
   if (scale_ != nullptr) divisor = divisor * ReadVariable(build_, scale_);
   for (size_t i = 0; i < variables.size(); ++i) {
     const Expr sum = ReadVariable(build_, sums_[i]);
-    (*gradients)[i].values = (sum / CastTo(divisor, sum.dtype())).endpoint();
+    // In float: the divisor may be more than the largest number of half.
+    const Expr mean = sum.dtype() == DType::kDouble
+                          ? sum / CastTo(divisor, DType::kDouble)
+                          : CastTo(CastTo(sum, DType::kFloat) / divisor, sum.dtype());
+    (*gradients)[i].values = mean.endpoint();
   }
   return build_.status();
 }

@@ -35,14 +35,15 @@ absl::Status CheckKernels(const std::string& path, const tensorflow::MetaGraphDe
 std::vector<absl::Status> CheckVersion(const std::string& path, const std::set<std::string>& tags) {
   const std::string prefix = JoinPath(path, "variables/variables");
   std::vector<absl::Status> all;
+  bool has_holes;  // which read as zeros
   if (!FileExists(path)) {
-    all = {CheckCheckpointFiles(path)};
+    all = {CheckCheckpointFiles(path, &has_holes)};
   } else {
     const absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> meta_graph =
         ReadMetaGraph(path, tags);
-    all = {
-        meta_graph.ok() ? CheckKernels(path, **meta_graph) : meta_graph.status(),
-        FileExists(JoinPath(path, "variables")) ? CheckCheckpointFiles(prefix) : absl::OkStatus()};
+    all = {meta_graph.ok() ? CheckKernels(path, **meta_graph) : meta_graph.status(),
+           FileExists(JoinPath(path, "variables")) ? CheckCheckpointFiles(prefix, &has_holes)
+                                                   : absl::OkStatus()};
   }
   std::erase_if(all, [](const absl::Status& status) { return status.ok(); });
   return all;

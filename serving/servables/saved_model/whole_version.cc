@@ -32,7 +32,10 @@ bool IsWholeVersion(const std::string& path) {
   if (stat(graph_path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   if (info.st_size > kMaxGraphBytes) return false;
   const bool has_variables = FileExists(JoinPath(path, "variables"));
-  if (has_variables && !CheckCheckpointFiles(JoinPath(path, "variables/variables")).ok()) {
+  bool has_holes = false;  // which a copy may still fill
+  if (has_variables &&
+      (!CheckCheckpointFiles(JoinPath(path, "variables/variables"), &has_holes).ok() ||
+       has_holes)) {
     return false;
   }
   const absl::StatusOr<std::string> text = ReadFile(graph_path);
