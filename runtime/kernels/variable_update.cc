@@ -67,6 +67,13 @@ absl::Status UpdateVariables(KernelContext& ctx, absl::Span<const IntrusivePtr<V
   return UpdateInOrder(ctx, variables, order, absl::MakeSpan(values), update);
 }
 
+absl::Status CheckVariableType(const Tensor& value, DType expected) {
+  if (value.dtype() == expected) [[likely]]
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the variable holds ", DTypeName(value.dtype()),
+                                                 ", it is taken for ", DTypeName(expected)));
+}
+
 absl::Status UninitializedError(const Variable& variable) {
   return absl::FailedPreconditionError(
       absl::StrCat("the ", variable.DebugString(),

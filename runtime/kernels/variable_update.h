@@ -34,6 +34,10 @@ absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
 absl::Status UpdateVariables(KernelContext& ctx, absl::Span<const IntrusivePtr<Variable>> variables,
                              absl::FunctionRef<absl::Status(absl::Span<Tensor* const>)> update);
 
+// Checks that a variable's value is of the type that an op takes it for: a handle does not tell.
+// Errors: INVALID_ARGUMENT.
+absl::Status CheckVariableType(const Tensor& value, DType expected);
+
 // FAILED_PRECONDITION, saying that the variable must be initialised first.
 absl::Status UninitializedError(const Variable& variable);
 

@@ -78,6 +78,7 @@ class ResourceGatherKernel : public OpKernel {
       : gather_(build), batch_dims_(build.attr<int64_t>("batch_dims")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Tensor params, ReadVariable(ctx, 0));
+    RETURN_IF_ERROR(CheckVariableType(params, ctx.output_type(0)));
     return SetGathered(ctx, gather_, params, ctx.input(1), batch_dims_, batch_dims_,
                        /*check_empty=*/true);
   }
@@ -100,6 +101,7 @@ class GatherNdKernel : public OpKernel {
       return SetGathered(ctx, ctx.input(0), ctx.input(1));
     }
     ASSIGN_OR_RETURN(const Tensor params, ReadVariable(ctx, 0));
+    RETURN_IF_ERROR(CheckVariableType(params, ctx.output_type(0)));
     return SetGathered(ctx, params, ctx.input(1));
   }
 

@@ -52,6 +52,13 @@ TEST(GatherTest, DoesNotLookAtTheIndicesOfEmptySlices) {
   EXPECT_FALSE(Gather(Floats({0, 3}), Tensor::Vector<int32_t>({0}), 0).ok());
 }
 
+TEST(GatherTest, OfAVariableChecksItsType) {
+  EXPECT_EQ(RunOp("ResourceGather", {HandleOf(Floats({3})), Tensor::Vector<int32_t>({0})},
+                  {{"dtype", DType::kInt64}})
+                .status(),
+            absl::InvalidArgumentError("the variable holds float, it is taken for int64"));
+}
+
 TEST(GatherTest, OfAVariableChecksTheIndicesOfEmptySlices) {
   EXPECT_EQ(ResourceGather(Floats({3, 0}), {1})->shape(), Shape({1, 0}));
   EXPECT_EQ(ResourceGather(Floats({3, 0}), {1, 5}).status().message(),

@@ -145,7 +145,8 @@ class VariableScatterNdKernel : public OpKernel {
       : op_(ScatterOpFromName(build.op().name)), scatter_(build, VectorIndices::kFirstRow) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {
+    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
+      RETURN_IF_ERROR(CheckVariableType(value, ctx.input(2).dtype()));
       return scatter_.Run(ctx, op_, ctx.input(1), ctx.input(2), &value);
     }));
     if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);
@@ -185,7 +186,8 @@ class VariableScatterKernel : public OpKernel {
       : op_(ScatterOpFromName(build.op().name)), scatter_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {
+    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
+      RETURN_IF_ERROR(CheckVariableType(value, ctx.input(2).dtype()));
       return ScatterRows(ctx, ctx.input(1), ctx.input(2), &value);
     }));
     if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);

@@ -83,6 +83,17 @@ TEST_F(ScatterTest, DividesByNoIntegerZero) {
   EXPECT_THAT(variable_->Read().flat<int32_t>(), ElementsAre(4, 6));
 }
 
+// A handle does not tell the type of its variable.
+TEST_F(ScatterTest, UpdatesOfAnotherTypeAreRefused) {
+  SetValue(Tensor::Of<float>({2, 1}, {1, 2}));
+  const Tensor updates = Tensor::Of<double>({1, 1}, {5});
+  EXPECT_EQ(Run("ResourceScatterAdd", Tensor::Vector<int32_t>({1}), updates),
+            absl::InvalidArgumentError("the variable holds float, it is taken for double"));
+  EXPECT_EQ(Run("ResourceScatterNdUpdate", Tensor::Of<int32_t>({1, 1}, {0}), updates).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(value(), ElementsAre(1, 2));
+}
+
 // As TensorFlow's kernels do, which take the vector for a matrix of one row afterwards.
 TEST_F(ScatterTest, OfAVectorOfRowsTheFirstIsChanged) {
   SetValue(Tensor::Of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));

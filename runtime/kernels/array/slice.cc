@@ -236,6 +236,7 @@ class AssignStridedSliceKernel : public SlicingKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
+      RETURN_IF_ERROR(CheckVariableType(value, ctx.input(4).dtype()));
       ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, value.shape()));
       return WriteSlice(ctx, slice, ctx.input(4), &value);
     }));

@@ -142,6 +142,10 @@ class StackPopKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto stack, StackInput(ctx));
     ASSIGN_OR_RETURN(Tensor value, stack->Pop());
+    if (value.dtype() != ctx.output_type(0)) {
+      return absl::InternalError(absl::StrCat("the stack holds ", DTypeName(value.dtype()),
+                                              ", elem_type is ", DTypeName(ctx.output_type(0))));
+    }
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();
   }

@@ -25,7 +25,13 @@ class RefVariableKernel : public OpKernel {
                          [&]() -> absl::StatusOr<IntrusivePtr<Resource>> {
                            return IntrusivePtr<Resource>(MakeRefCounted<Variable>(dtype_, shape_));
                          }));
-    ctx.set_ref_output(0, IntrusivePtr<Variable>(static_cast<Variable*>(resource.get())));
+    IntrusivePtr<Variable> variable(static_cast<Variable*>(resource.get()));
+    if (variable->dtype() != dtype_) {
+      return absl::InternalError(absl::StrCat("the variable '", name_, "' is one of ",
+                                              DTypeName(variable->dtype()), ", not of ",
+                                              DTypeName(dtype_)));
+    }
+    ctx.set_ref_output(0, std::move(variable));
     return absl::OkStatus();
   }
 

@@ -122,11 +122,7 @@ class ReadVariableKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     for (int i = 0; i < ctx.num_outputs(); ++i) {
       ASSIGN_OR_RETURN(Tensor value, ReadVariable(ctx, i));
-      if (value.dtype() != ctx.output_type(i)) {
-        return absl::InvalidArgumentError(absl::StrCat("the variable holds ",
-                                                       DTypeName(value.dtype()), ", it is read as ",
-                                                       DTypeName(ctx.output_type(i))));
-      }
+      RETURN_IF_ERROR(CheckVariableType(value, ctx.output_type(i)));
       ctx.set_output(i, std::move(value));
     }
     return absl::OkStatus();

@@ -207,9 +207,8 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 
 // Regularised incomplete gamma functions, lower and upper: a >= 0, x >= 0.
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Igamma(double a, double x) {
-  if (!internal::InDomain(a, x)) return kNaN;
-  if (x == 0) return 0;
-  if (a == 0) return kNaN;
+  if (x == 0) return 0;  // whatever `a` is, as TensorFlow has it
+  if (!internal::InDomain(a, x) || a == 0) return kNaN;
   if (std::isinf(a)) return std::isinf(x) ? kNaN : 0;
   if (std::isinf(x)) return 1;
   if (a > internal::kLargeShape) {

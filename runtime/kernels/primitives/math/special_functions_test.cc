@@ -161,6 +161,7 @@ TEST(SpecialFunctionsTest, IncompleteGammaFunctionsOfInfinities) {
   EXPECT_EQ(Igammac(kInf, 1), 1);
   EXPECT_EQ(Igammac(kInf, kInf), 0);
   EXPECT_TRUE(std::isnan(Igamma(kInf, kInf)));
+  for (const double a : {-1.5, -0.0, kInf, std::nan("")}) EXPECT_EQ(Igamma(a, 0), 0);
 }
 
 TEST(SpecialFunctionsTest, TheNormalApproximationMeetsTheSeries) {
