@@ -102,8 +102,9 @@ GrpcServer::~GrpcServer() {
 
 void GrpcServer::Shutdown(absl::Time deadline) {
   health_service_.EndWatches();
-  Timer timer;
-  std::function<void()> end_idle_streams = [&] {
+  std::function<void()> end_idle_streams;
+  Timer timer;  // ends first
+  end_idle_streams = [&] {
     if (kserve_service_) kserve_service_->EndStreamsIdleSince(absl::Now() - kIdleStreamTime);
     timer.CallAt(absl::Now() + kIdleStreamTime / 4, end_idle_streams);
   };
