@@ -63,10 +63,11 @@ class BarrierInsertManyKernel : public OpKernel {
 };
 REGISTER_KERNEL("BarrierInsertMany", kCpu, BarrierInsertManyKernel);
 
+// wait_for_incomplete has no effect, as in TensorFlow.
 class BarrierTakeManyKernel : public AsyncOpKernel {
  public:
   explicit BarrierTakeManyKernel(const KernelBuild& build)
-      : options_{build.attr<bool>("allow_small_batch"), build.attr<bool>("wait_for_incomplete")},
+      : allow_small_batch_(build.attr<bool>("allow_small_batch")),
         dtypes_(build.attr<std::vector<DType>>("component_types")) {
     if (build.attr<int64_t>("timeout_ms") != -1) {
       build.Fail(absl::InvalidArgumentError("timeout_ms must be -1: barriers have no timeouts"));
@@ -91,7 +92,7 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
           "the components of the ", barrier->DebugString(), " are not component_types"));
     }
     auto batch = std::make_shared<TensorBarrier::Batch>();
-    barrier->Take(count, options_, ctx.step().cancellation, batch.get(),
+    barrier->Take(count, allow_small_batch_, ctx.step().cancellation, batch.get(),
                   [&ctx, batch, barrier, done](absl::Status status) {
                     if (status.ok()) {
                       ctx.set_output(0, std::move(batch->indices));
@@ -105,7 +106,7 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
     return absl::OkStatus();
   }
 
-  const TensorBarrier::TakeOptions options_;
+  const bool allow_small_batch_;
   const std::vector<DType> dtypes_;
 };
 REGISTER_KERNEL("BarrierTakeMany", kCpu, BarrierTakeManyKernel);

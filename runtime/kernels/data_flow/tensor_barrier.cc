@@ -74,16 +74,14 @@ absl::Status TensorBarrier::InsertOne(int64_t component, const std::string& key,
   return absl::OkStatus();
 }
 
-void TensorBarrier::Take(int64_t count, TakeOptions options, CancellationManager* cancellation,
+void TensorBarrier::Take(int64_t count, bool allow_small_batch, CancellationManager* cancellation,
                          Batch* batch, Done done) {
-  auto attempt = [this, count, options, batch]() -> std::optional<absl::Status> {
+  auto attempt = [this, count, allow_small_batch, batch]() -> std::optional<absl::Status> {
     mu_.AssertHeld();
     const int64_t ready = static_cast<int64_t>(ready_.size());
     const int64_t incomplete = static_cast<int64_t>(incomplete_.size());
     int64_t wanted = count;
-    if (closed_ && options.allow_small_batch) {
-      wanted = std::min(wanted, options.wait_for_incomplete ? ready + incomplete : ready);
-    }
+    if (closed_ && allow_small_batch) wanted = std::min(wanted, ready);
     if (closed_ && (ready + incomplete < wanted || (wanted == 0 && count > 0))) {
       return absl::OutOfRangeError(absl::StrCat("the ", DebugString(),
                                                 " is closed and has insufficient elements "
@@ -122,7 +120,7 @@ absl::Status TensorBarrier::TakeReady(int64_t count, Batch* batch) {
 absl::Status TensorBarrier::Close(bool cancel_pending) {
   return Change([&]() -> absl::Status {
     mu_.AssertHeld();
-    if (closed_ && !cancel_pending) {
+    if (closed_ && (cancelled_ || !cancel_pending)) {
       return absl::CancelledError(absl::StrCat("the ", DebugString(), " is already closed"));
     }
     closed_ = true;

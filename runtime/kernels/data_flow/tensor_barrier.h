@@ -32,13 +32,6 @@ class TensorBarrier : public BlockingResource {
     Tensor keys;     // string[n]
     std::vector<Tensor> values;
   };
-  struct TakeOptions {
-    // A closed barrier may give fewer elements than asked for, but at least one.
-    bool allow_small_batch = false;
-    // It first waits for those that are incomplete.
-    bool wait_for_incomplete = false;
-  };
-
   explicit TensorBarrier(Options options)
       : BlockingResource({Order::kFirstInFirstOut}), options_(std::move(options)) {}
   const Options& options() const { return options_; }
@@ -47,12 +40,13 @@ class TensorBarrier : public BlockingResource {
   // Errors: INVALID_ARGUMENT for values that do not fit, or a component that an element has;
   // CANCELLED for a new key of a closed barrier. Keys before the one that fails are inserted.
   absl::Status Insert(int64_t component, const Tensor& keys, const Tensor& values);
-  // Takes `count` ready elements once there are so many. Ends with OUT_OF_RANGE if the barrier is
-  // closed and will not have them.
-  void Take(int64_t count, TakeOptions options, CancellationManager* cancellation, Batch* batch,
+  // Takes `count` ready elements once there are so many. With `allow_small_batch`, a closed barrier
+  // gives those that are ready, but at least one. Ends with OUT_OF_RANGE if it is closed and will
+  // not have them.
+  void Take(int64_t count, bool allow_small_batch, CancellationManager* cancellation, Batch* batch,
             Done done);
-  // With `cancel_pending`, incomplete elements are dropped, too. Errors: CANCELLED if it was closed
-  // before and `cancel_pending` is false.
+  // With `cancel_pending`, incomplete elements are dropped, too, also of one that is closed.
+  // Errors: CANCELLED if all of that was done before.
   absl::Status Close(bool cancel_pending);
 
   int32_t NumReady() const;

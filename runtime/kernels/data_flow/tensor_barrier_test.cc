@@ -22,10 +22,10 @@ struct Fixture {
     return barrier->Insert(component, Tensor::Vector<std::string>(keys),
                            Tensor::Vector<int32_t>(values));
   }
-  void Take(int64_t count, TensorBarrier::TakeOptions options = {}) {
+  void Take(int64_t count, bool allow_small_batch = false) {
     status.reset();
     batch = TensorBarrier::Batch();
-    barrier->Take(count, options, &cancellation, &batch,
+    barrier->Take(count, allow_small_batch, &cancellation, &batch,
                   [this](absl::Status ended) { status = std::move(ended); });
   }
 
@@ -59,16 +59,23 @@ TEST(TensorBarrierTest, ClosedBarrierWaitsForWhatMayStillCome) {
   EXPECT_EQ(f.status->code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(TensorBarrierTest, SmallBatchWaitsForIncompleteElementsIfAsked) {
+TEST(TensorBarrierTest, ASmallBatchIsWhatIsReady) {
   Fixture f;
   ASSERT_TRUE(f.Insert(0, {"a", "b"}, {1, 2}).ok());
   ASSERT_TRUE(f.Insert(1, {"a"}, {10}).ok());
   ASSERT_TRUE(f.barrier->Close(false).ok());
-  f.Take(5, {.allow_small_batch = true, .wait_for_incomplete = true});
-  EXPECT_FALSE(f.status.has_value());
-  ASSERT_TRUE(f.Insert(1, {"b"}, {20}).ok());
+  f.Take(5, /*allow_small_batch=*/true);
   ASSERT_TRUE(f.status.has_value());
-  EXPECT_THAT(f.batch.keys.flat<std::string>(), ElementsAre("a", "b"));
+  EXPECT_THAT(f.batch.keys.flat<std::string>(), ElementsAre("a"));
+  f.Take(5, /*allow_small_batch=*/true);
+  EXPECT_EQ(f.status->code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(TensorBarrierTest, IsClosedTwiceIfTheSecondTimeCancels) {
+  Fixture f;
+  EXPECT_TRUE(f.barrier->Close(false).ok());
+  EXPECT_TRUE(f.barrier->Close(true).ok());
+  EXPECT_EQ(f.barrier->Close(true).code(), absl::StatusCode::kCancelled);
 }
 
 TEST(TensorBarrierTest, CancelledTakeEnds) {
