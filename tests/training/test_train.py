@@ -165,6 +165,34 @@ def test_a_stop_that_interrupts_the_wait_for_a_batch_leaves_the_curve(tmp_path):
     assert interrupted > 0
 
 
+def test_an_evaluation_that_a_stop_interrupts_is_made_by_the_run_that_goes_on(tmp_path):
+    job = write_slow_job(tmp_path)
+    fields = "[{name: image, decode: png, shape: [-1, -1, 3], resize: [8, 8]}]"
+    settings = {
+        "eval": "{every_steps: 2}",
+        "data__eval": f"{{files: [slow.tfrecord], fields: {fields}}}",
+        "steps": 4,
+    }
+
+    def evaluations(process):
+        return [(each["step"], each["loss"]) for each in train_jobs.records(process)
+                if each["event"] == "eval"]
+
+    whole = evaluations(train(job, folder="whole", **settings))
+    assert [step for step, _ in whole] == [2, 4]
+    process = subprocess.Popen(command(job, **settings), stdout=subprocess.PIPE, text=True,
+                               env=environment())
+    lines = ""
+    for line in process.stdout:
+        lines += line
+        if json.loads(line).get("step") == 2:
+            process.send_signal(signal.SIGTERM)  # the evaluation is under way
+            lines += process.stdout.read()
+    assert process.wait(train_jobs.SECONDS) == 0
+    first = evaluations(subprocess.CompletedProcess([], 0, lines))
+    assert first + evaluations(train(job, **settings)) == whole
+
+
 def test_a_run_whose_output_nobody_reads_ends_with_a_checkpoint(job):
     process = started(job)
     process.stdout.close()

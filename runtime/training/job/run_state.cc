@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kStep[] = "_tessera/step";
 constexpr char kEpoch[] = "_tessera/epoch";
+constexpr char kMustEvaluate[] = "_tessera/must_evaluate";
 constexpr char kRandomNames[] = "_tessera/random/names";
 constexpr char kRandomGenerators[] = "_tessera/random/generators";
 
@@ -48,6 +49,7 @@ absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& positi
   }
   values.push_back({kStep, Tensor::Scalar(position.step)});
   values.push_back({kEpoch, Tensor::Scalar(position.epoch)});
+  if (position.must_evaluate) values.push_back({kMustEvaluate, Tensor::Scalar<int64_t>(1)});
   const auto latest = saver_.Latest();
   std::optional<std::string> prefix;
   if (latest) prefix = latest->prefix;
@@ -96,6 +98,8 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
   Restored restored{.prefix = checkpoint.prefix};
   ASSIGN_OR_RETURN(restored.position.step, ReadNumber(*reader, kStep, checkpoint.step));
   ASSIGN_OR_RETURN(restored.position.epoch, ReadNumber(*reader, kEpoch, 0));
+  ASSIGN_OR_RETURN(const int64_t must_evaluate, ReadNumber(*reader, kMustEvaluate, 0));
+  restored.position.must_evaluate = must_evaluate != 0;
   ASSIGN_OR_RETURN(restored.data_note, RestoreData(*reader));
   // Behind the data, since what makes a dataset may draw random numbers.
   if (reader->Contains(kRandomNames)) {

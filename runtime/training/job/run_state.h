@@ -21,6 +21,8 @@ namespace tessera {
 //
 //   _tessera/step      int64: the steps that were made
 //   _tessera/epoch     int64: the epochs of the data that are over
+//   _tessera/must_evaluate
+//                      int64: 1 if the evaluation of this step was interrupted; 0 if it is missing
 //   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
 //   _tessera/iterators/NAME/position
 //                      string: the same of an iterator of such a graph, behind the fingerprint of
@@ -64,6 +66,7 @@ class RunState {
     int64_t step = 0;
     int64_t epoch = 0;
     bool is_data_interrupted = false;  // see DataPosition::Save()
+    bool must_evaluate = false;        // the evaluation of the step was interrupted
   };
   struct Restored {
     Position position;

@@ -1,5 +1,9 @@
 #include "runtime/training/job/summary_hook.h"
 
+#include <utility>
+#include <vector>
+
+#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
@@ -12,6 +16,30 @@
 
 namespace tessera {
 namespace {
+
+template <typename T>
+std::vector<float> ConvertedTo(const Tensor& tensor) {
+  std::vector<float> floats;
+  floats.reserve(static_cast<size_t>(tensor.num_elements()));
+  for (const T& value : tensor.flat<T>()) floats.push_back(static_cast<float>(value));
+  return floats;
+}
+
+// The values of a trained variable; none for a type that is not of floating point.
+std::vector<float> FloatsOf(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kFloat:
+      return ConvertedTo<float>(tensor);
+    case DType::kDouble:
+      return ConvertedTo<double>(tensor);
+    case DType::kHalf:
+      return ConvertedTo<Eigen::half>(tensor);
+    case DType::kBfloat16:
+      return ConvertedTo<Eigen::bfloat16>(tensor);
+    default:
+      return {};
+  }
+}
 
 constexpr int64_t kDefaultSteps = 100;
 
@@ -89,8 +117,8 @@ class SummaryHookImpl final : public Hook {
   absl::Status AddVariables(tensorflow::Event* event) {
     ASSIGN_OR_RETURN(const auto variables, sources_.variables());
     for (const auto& [name, tensor] : variables) {
-      if (tensor.dtype() != DType::kFloat) continue;
-      AddHistogram(name, tensor.flat<float>(), event->mutable_summary());
+      const std::vector<float> values = FloatsOf(tensor);
+      if (!values.empty()) AddHistogram(name, values, event->mutable_summary());
     }
     return absl::OkStatus();
   }

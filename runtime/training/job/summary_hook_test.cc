@@ -67,12 +67,14 @@ TEST_F(SummaryHookTest, WritesScalarsAndHistograms) {
   SummarySources sources;
   sources.variables = []() -> absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> {
     return std::vector<std::pair<std::string, Tensor>>{{"w", Tensor::Vector<float>({1, 2, 3})},
+                                                       {"wide", Tensor::Vector<double>({4, 6})},
                                                        {"step", Tensor::Scalar<int64_t>(1)}};
   };
   const auto values = Run(0, spec, std::move(sources));
   EXPECT_EQ(values.at({1, "loss"}).simple_value(), 0.25f);
   EXPECT_EQ(values.at({1, "eval/accuracy"}).simple_value(), 0.75f);
   EXPECT_EQ(values.at({1, "w"}).histo().num(), 3);
+  EXPECT_EQ(values.at({1, "wide"}).histo().sum(), 10);
   EXPECT_FALSE(values.contains({1, "step"}));
 }
 

@@ -69,6 +69,7 @@ class TrainingRun {
                                                            &control_->data_waits));
     }
     RETURN_IF_ERROR(AddHooks());
+    if (position_.must_evaluate) RETURN_IF_ERROR(Evaluate());
     if (const absl::Status status = Steps(); !status.ok()) {
       // A checkpoint that is being written stays; why the run ended is what is told.
       FinishSave(/*wait=*/true).IgnoreError();
@@ -378,7 +379,8 @@ class TrainingRun {
     control_->is_evaluating = true;
     absl::StatusOr<Evaluation> evaluation = prepared_.evaluator->Run(position_.step, control_);
     control_->is_evaluating = false;
-    if (absl::IsCancelled(evaluation.status()) && control_->is_stopping) return absl::OkStatus();
+    position_.must_evaluate = absl::IsCancelled(evaluation.status()) && control_->is_stopping;
+    if (position_.must_evaluate) return absl::OkStatus();
     RETURN_IF_ERROR(evaluation.status());
     evaluation_ = *std::move(evaluation);
     state_->NoteStep();
