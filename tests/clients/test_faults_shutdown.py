@@ -152,12 +152,10 @@ def test_streams_that_wait_for_their_clients_hold_up_no_shutdown(folder):
         stream = client.channel.stream_stream(STREAM)(iter(requests.get, None))
         requests.put(b"")
         next(stream)  # its answer
-        begin = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
         for call in (watch, stream):
             with refused("UNAVAILABLE"):
                 next(call)
-        assert server.process.wait(timeout=240) == 0
-        assert time.monotonic() - begin < 240
+        assert server.process.wait(timeout=240) == 0  # long before the grace is over
         requests.put(None)
