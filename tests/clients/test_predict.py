@@ -8,7 +8,7 @@ from clients.client import Client, array, fill_example, predict_request, refused
 from clients.server import Model, Server
 from clients.conftest import HALF_PLUS_TWO, assert_serves
 from tensorflow.core.example import example_pb2
-from tensorflow.core.framework import tensor_pb2, tensor_shape_pb2, types_pb2
+from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow_serving.apis import predict_pb2
 
 X = np.array([1, 2, 3], np.float32)
@@ -173,11 +173,6 @@ def test_refused_requests(client, code, words, request_):
         shaped(types_pb2.DT_FLOAT, [2**31, 2**31, 2**31], float_val=[1]),
         shaped(types_pb2.DT_FLOAT, [2**63 - 1, 2**63 - 1], tensor_content=b"\0\0\0\0"),
         shaped(types_pb2.DT_FLOAT, [1] * 300, float_val=[1]),
-        tensor_pb2.TensorProto(
-            dtype=types_pb2.DT_FLOAT,
-            float_val=[1],
-            tensor_shape=(tensor_shape_pb2.TensorShapeProto(unknown_rank=True)),
-        ),
         shaped(types_pb2.DT_RESOURCE, [1]),
         shaped(types_pb2.DT_VARIANT, [1]),
         shaped(types_pb2.DT_STRING, [2**40], string_val=[b"a"]),
@@ -194,7 +189,6 @@ def test_refused_requests(client, code, words, request_):
         "product_overflow_thrice",
         "content_overflow",
         "rank_300",
-        "unknown_rank",
         "resource",
         "variant",
         "terabytes_of_strings",
@@ -204,6 +198,14 @@ def test_refused_requests(client, code, words, request_):
 def test_illegal_tensors_are_refused(client, proto):
     with refused("INVALID_ARGUMENT"):
         client.predict(predict_request("m", {"x": proto}))
+
+
+def test_a_note_of_an_unknown_rank_counts_for_nothing(client):
+    """Nor does it in TensorFlow."""
+    proto = shaped(types_pb2.DT_FLOAT, [2], float_val=[1, 3])
+    proto.tensor_shape.unknown_rank = True
+    response = client.predict(predict_request("m", {"x": proto}))
+    np.testing.assert_array_equal(array(response.outputs["y"]), [2.5, 3.5])
 
 
 def test_wrong_shape_is_an_error_of_the_op(client):

@@ -316,7 +316,7 @@ class RaggedToVariantGradientKernel : public OpKernel {
     }
     absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
     dims[0] = splits[i + 1] - splits[i];
-    return Tensor::Zeros(dtype_, Shape(dims));
+    return ctx.AllocateZeros(dtype_, Shape(dims));
   }
 
   const DType dtype_;
