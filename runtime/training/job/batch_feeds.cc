@@ -2,21 +2,11 @@
 
 #include <algorithm>
 
-#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/training/job/floating_elements.h"
 
 namespace tessera {
-namespace {
-
-template <typename T>
-double MeanOf(const Tensor& tensor) {
-  double sum = 0;
-  for (const T element : tensor.flat<T>()) sum += static_cast<double>(element);
-  return sum / static_cast<double>(tensor.num_elements());
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inputs,
                                              const std::vector<BatchField>& fields) {
@@ -71,19 +61,12 @@ int64_t RowsOf(const std::vector<Tensor>& batch) {
 
 absl::StatusOr<double> LossValue(const Tensor& loss) {
   if (loss.num_elements() == 0) return absl::InvalidArgumentError("the loss has no elements");
-  switch (loss.dtype()) {
-    case DType::kFloat:
-      return MeanOf<float>(loss);
-    case DType::kDouble:
-      return MeanOf<double>(loss);
-    case DType::kHalf:
-      return MeanOf<Eigen::half>(loss);
-    case DType::kBfloat16:
-      return MeanOf<Eigen::bfloat16>(loss);
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("the loss is of dtype ", DTypeName(loss.dtype())));
-  }
+  double sum = 0;
+  const bool is_floating = VisitFloatingElements(loss, [&](auto elements) {
+    for (const auto& element : elements) sum += static_cast<double>(element);
+  });
+  if (is_floating) return sum / static_cast<double>(loss.num_elements());
+  return absl::InvalidArgumentError(absl::StrCat("the loss is of dtype ", DTypeName(loss.dtype())));
 }
 
 }  // namespace tessera

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "Eigen/Core"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -12,33 +11,20 @@
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/session/saved_model_graph.h"
 #include "runtime/training/job/batch_feeds.h"
+#include "runtime/training/job/floating_elements.h"
 
 namespace tessera {
 namespace {
 
-template <typename T>
-std::optional<int64_t> FirstNonFiniteOf(const Tensor& tensor) {
-  const auto values = tensor.flat<T>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(static_cast<float>(values[i]))) return static_cast<int64_t>(i);
-  }
-  return std::nullopt;
-}
-
 // Returns the index of the first element that is not finite; nullopt if there is none.
 std::optional<int64_t> FirstNonFinite(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::kFloat:
-      return FirstNonFiniteOf<float>(tensor);
-    case DType::kDouble:
-      return FirstNonFiniteOf<double>(tensor);
-    case DType::kHalf:
-      return FirstNonFiniteOf<Eigen::half>(tensor);
-    case DType::kBfloat16:
-      return FirstNonFiniteOf<Eigen::bfloat16>(tensor);
-    default:
-      return std::nullopt;
-  }
+  std::optional<int64_t> first;
+  VisitFloatingElements(tensor, [&](auto elements) {
+    for (size_t i = 0; i < elements.size() && !first.has_value(); ++i) {
+      if (!std::isfinite(static_cast<float>(elements[i]))) first = static_cast<int64_t>(i);
+    }
+  });
+  return first;
 }
 
 // Returns the floating-point outputs, in the order of computation, of the nodes that depend on the

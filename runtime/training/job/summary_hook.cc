@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/summary/event_file_writer.h"
 #include "runtime/training/job/failure.h"
+#include "runtime/training/job/floating_elements.h"
 #include "runtime/training/job/step_rate.h"
 #include "tensorflow/core/framework/summary.pb.h"
 #include "tensorflow/core/util/event.pb.h"
@@ -17,28 +17,14 @@
 namespace tessera {
 namespace {
 
-template <typename T>
-std::vector<float> ConvertedTo(const Tensor& tensor) {
-  std::vector<float> floats;
-  floats.reserve(static_cast<size_t>(tensor.num_elements()));
-  for (const T& value : tensor.flat<T>()) floats.push_back(static_cast<float>(value));
-  return floats;
-}
-
 // The values of a trained variable; none for a type that is not of floating point.
 std::vector<float> FloatsOf(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::kFloat:
-      return ConvertedTo<float>(tensor);
-    case DType::kDouble:
-      return ConvertedTo<double>(tensor);
-    case DType::kHalf:
-      return ConvertedTo<Eigen::half>(tensor);
-    case DType::kBfloat16:
-      return ConvertedTo<Eigen::bfloat16>(tensor);
-    default:
-      return {};
-  }
+  std::vector<float> floats;
+  VisitFloatingElements(tensor, [&](auto elements) {
+    floats.reserve(elements.size());
+    for (const auto& element : elements) floats.push_back(static_cast<float>(element));
+  });
+  return floats;
 }
 
 constexpr int64_t kDefaultSteps = 100;

@@ -143,8 +143,7 @@ Expr DecodedImage(const FieldPlan& field, const Expr& bytes) {
 
 Expr Converted(const FieldPlan& field, Expr value) {
   if (field.is_scaled()) {
-    // Numbers of seconds since 1970, such as float does not hold, have their offset taken off
-    // first.
+    // A float does not hold all seconds since 1970, nor their differences then.
     if (!IsFloating(value.dtype())) {
       const bool fits_float = DTypeSize(value.dtype()) < sizeof(int32_t);
       value = CastTo(value, fits_float ? DType::kFloat : DType::kDouble);

@@ -83,7 +83,7 @@ class TlsClient {
   const int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 };
 
-// A server that answers with the target and the length of the body, by a stream at "/stream", and
+// A server that answers with the target and the length of the body, at "/stream" by a stream, and
 // at
 // "/wait" when the client has gone.
 class HttpTlsTest : public ::testing::Test {
