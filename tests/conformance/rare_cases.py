@@ -81,6 +81,30 @@ def decode_proto():
     add(["value: 3"], "Int64List", ["value"], [tf.int64], message_format="json")
     add([b"\x0a\x05\x01"], "Int64List", ["value"], [tf.int64], message_format="binary")
     add(np.zeros((0,), object), "Int64List", ["value"], [tf.int64])
+
+    def add_bytes(messages, message, fields, types):
+        for sanitize in (False, True):
+            add(messages, message, fields, types, message_format="binary", sanitize=sanitize)
+
+    # A name that is no UTF-8, twice; a dimension that is cut, one of fields in another order, with
+    # one that nobody knows; two members of a oneof; numbers packed and not.
+    add_bytes([b"\x0a\x01a\x0a\x02\xff\xfe"], "NodeDef", ["name"], [tf.string])
+    add_bytes([b"\x12\x01\x08", b""], "TensorShapeProto", ["dim"], [tf.string])
+    dim = b"\x12\x07\x98\x06\x03\x12\x00\x08\x02"
+    add_bytes([dim + b"\x18\x05"], "TensorShapeProto", ["dim", "unknown_rank"], [tf.string, tf.bool])
+    both = b"\x18\x07\x12\x01s\x25\x00\x00\x80\x3f"
+    attrs = [both, b"\x18\x07\x18\x08", b"\x18\x00", b"\x1a\x01\x09", b"\x1d\x00\x00\x00\x00"]
+    add_bytes(attrs, "AttrValue", ["s", "f", "i"], [tf.string, tf.float32, tf.int64])
+    add_bytes([b"\x18\x07", b"\x18\x07\x1a\x01\x09"], "AttrValue", ["i", "i"], [tf.int64, tf.int64])
+    minus = b"\xfd\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+    ints = [b"\x3a\x0b\x05" + minus, b"\x38" + minus + b"\x3a\x02\x01\x02"]
+    add_bytes(ints, "TensorProto", ["int_val", "dtype"], [tf.int64, tf.int32])
+    add_bytes(ints, "TensorProto", ["int_val", "float_val"], [tf.int32, tf.float64])
+    add_bytes([b"\x2a\x05\x00\x00\x80\x3f\x00"], "TensorProto", ["float_val"], [tf.float32])
+    add_bytes([b"\x3a\x02\x01\x80"], "TensorProto", ["int_val"], [tf.int32])
+    for damaged in (b"\x80", b"\x0a\x05ab", b"\x08\x01\x00", b"\x0c", b"\x0b\x08\x05", b"\x0e", b"\x02\x01"):
+        add_bytes([b"", damaged], "NodeDef", ["name"], [tf.string])
+        add_bytes([b"", damaged], "NodeDef", ["op"], [tf.string])
     return file
 
 

@@ -1,12 +1,17 @@
 // DecodeProtoV2: fields of serialised protocol buffers as tensors.
 #include <algorithm>
+#include <bit>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/text_format.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/parsing/proto_fields.h"
 #include "runtime/kernels/parsing/proto_type.h"
 
 namespace tessera {
@@ -21,45 +26,21 @@ class SilentCollector : public google::protobuf::io::ErrorCollector {
   void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
 };
 
-int CountOf(const Message& message, const FieldDescriptor& field) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  if (field.is_repeated()) return reflection.FieldSize(message, &field);
-  return reflection.HasField(message, &field) ? 1 : 0;
+// How many values a field counts for.
+int64_t CountOf(const ProtoFieldValues& values, const FieldDescriptor& field) {
+  const size_t found = std::max(values.numbers.size(), values.texts.size());
+  return static_cast<int64_t>(field.is_repeated() ? found : std::min<size_t>(found, 1));
 }
 
-// Element i of a repeated field, or the value of another one; its default if it is not there.
 template <typename T>
-T NumberOf(const Message& message, const FieldDescriptor& field, int i) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  const bool repeated = field.is_repeated();
-#define TESSERA_NUMBER(kind, Type)                                                    \
-  case FieldDescriptor::CPPTYPE_##kind:                                               \
-    return static_cast<T>(repeated ? reflection.GetRepeated##Type(message, &field, i) \
-                                   : reflection.Get##Type(message, &field))
-  switch (field.cpp_type()) {
-    TESSERA_NUMBER(DOUBLE, Double);
-    TESSERA_NUMBER(FLOAT, Float);
-    TESSERA_NUMBER(INT64, Int64);
-    TESSERA_NUMBER(UINT64, UInt64);
-    TESSERA_NUMBER(INT32, Int32);
-    TESSERA_NUMBER(UINT32, UInt32);
-    TESSERA_NUMBER(BOOL, Bool);
-    TESSERA_NUMBER(ENUM, EnumValue);
-    default:
-      return T();
+T NumberOf(const FieldDescriptor& field, uint64_t bits) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+    return static_cast<T>(std::bit_cast<double>(bits));
   }
-#undef TESSERA_NUMBER
-}
-
-std::string StringOf(const Message& message, const FieldDescriptor& field, int i) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-    return (field.is_repeated() ? reflection.GetRepeatedMessage(message, &field, i)
-                                : reflection.GetMessage(message, &field))
-        .SerializeAsString();
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT) {
+    return static_cast<T>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
-  return field.is_repeated() ? reflection.GetRepeatedString(message, &field, i)
-                             : reflection.GetString(message, &field);
+  return static_cast<T>(bits);
 }
 
 // Calls visit.template operator()<T>() with the type of the elements of a decoded field.
@@ -85,11 +66,13 @@ void VisitNumber(DType dtype, Visitor visit) {
 
 // Input: serialised messages of any shape. Outputs: how many values each field of each message has,
 // [..., fields], and a tensor [..., most values] for each field, filled up with the field's
-// default. Errors: INVALID_ARGUMENT without messages; DATA_LOSS for one that cannot be parsed.
+// default. Only text, and what is to be sanitised, is parsed as a whole. Errors: INVALID_ARGUMENT
+// without messages; DATA_LOSS for one that cannot be read.
 class DecodeProtoKernel : public OpKernel {
  public:
   explicit DecodeProtoKernel(const KernelBuild& build)
       : is_text_(build.attr<std::string>("message_format") == "text"),
+        is_sanitised_(build.attr<bool>("sanitize")),
         types_(build.attr<std::vector<DType>>("output_types")) {
     if (!is_text_ && build.attr<std::string>("message_format") != "binary") {
       build.Fail(absl::InvalidArgumentError("format must be one of binary or text"));
@@ -102,25 +85,32 @@ class DecodeProtoKernel : public OpKernel {
     if (bytes.num_elements() == 0) {
       return absl::InvalidArgumentError("Bufs argument must contain at least one value");
     }
-    std::vector<std::unique_ptr<Message>> messages;
-    for (const std::string& text : bytes.flat<std::string>()) {
-      messages.push_back(type_->NewMessage());
-      RETURN_IF_ERROR(Parse(text, messages.back().get()));
-    }
     const auto num_fields = static_cast<int64_t>(fields_.size());
+    const int64_t num_messages = bytes.num_elements();
+    std::vector<std::string> written(is_text_ || is_sanitised_ ? num_messages : 0);
+    std::vector<ProtoFieldValues> found(num_messages * num_fields);
+    for (int64_t m = 0; m < num_messages; ++m) {
+      absl::string_view message = bytes.data<std::string>()[m];
+      if (!written.empty()) {
+        ASSIGN_OR_RETURN(written[m], Parsed(bytes.data<std::string>()[m]));
+        message = written[m];
+      }
+      RETURN_IF_ERROR(
+          scanner_->Scan(message, absl::MakeSpan(found).subspan(m * num_fields, num_fields)));
+    }
     Shape shape = bytes.shape();
     shape.AddDim(num_fields);
     ASSIGN_OR_RETURN(Tensor* const sizes, ctx.AllocateOutput(0, shape));
-    for (int f = 0; f < num_fields; ++f) {
+    for (int64_t f = 0; f < num_fields; ++f) {
       int64_t most = 1;
-      for (size_t m = 0; m < messages.size(); ++m) {
-        const int count = CountOf(*messages[m], *fields_[f]);
-        sizes->data<int32_t>()[m * num_fields + f] = count;
-        most = std::max<int64_t>(most, count);
+      for (int64_t m = 0; m < num_messages; ++m) {
+        const int64_t count = CountOf(found[m * num_fields + f], *fields_[f]);
+        sizes->data<int32_t>()[m * num_fields + f] = static_cast<int32_t>(count);
+        most = std::max(most, count);
       }
       shape.SetDim(shape.rank() - 1, most);
       ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1 + f, shape));
-      FillField(messages, *fields_[f], most, values);
+      FillField(found, f, most, values);
     }
     return absl::OkStatus();
   }
@@ -135,6 +125,7 @@ class DecodeProtoKernel : public OpKernel {
     ASSIGN_OR_RETURN(type_, ProtoType::Load(build.attr<std::string>("descriptor_source"),
                                             build.attr<std::string>("message_type")));
     ASSIGN_OR_RETURN(fields_, type_->Fields(names));
+    scanner_.emplace(fields_);
     for (size_t f = 0; f < fields_.size(); ++f) {
       if (IsCompatible(*fields_[f], types_[f])) continue;
       return absl::InvalidArgumentError(
@@ -144,51 +135,64 @@ class DecodeProtoKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Parse(const std::string& bytes, Message* message) const {
-    if (!is_text_) {
-      if (message->ParsePartialFromString(bytes)) return absl::OkStatus();
+  // Parses a message and returns it serialised.
+  absl::StatusOr<std::string> Parsed(const std::string& bytes) const {
+    const std::unique_ptr<Message> message = type_->NewMessage();
+    if (is_text_) {
+      SilentCollector errors;
+      google::protobuf::TextFormat::Parser parser;
+      parser.RecordErrorsTo(&errors);
+      if (!parser.ParseFromString(bytes, message.get())) {
+        return absl::DataLossError("Unable to parse text protobuf");
+      }
+    } else if (!message->ParsePartialFromString(bytes) || !message->IsInitialized()) {
       return absl::DataLossError("Unable to parse binary protobuf");
     }
-    SilentCollector errors;
-    google::protobuf::TextFormat::Parser parser;
-    parser.RecordErrorsTo(&errors);
-    parser.AllowPartialMessage(true);
-    if (parser.ParseFromString(bytes, message)) return absl::OkStatus();
-    return absl::DataLossError("Unable to parse text protobuf");
+    return message->SerializeAsString();
   }
 
-  void FillField(const std::vector<std::unique_ptr<Message>>& messages,
-                 const FieldDescriptor& field, int64_t most, Tensor* values) const {
-    const std::unique_ptr<Message> empty = type_->NewMessage();
-    const auto fill = [&](auto* to, auto value_of) {
-      for (const auto& message : messages) {
-        const int64_t count = CountOf(*message, field);
-        for (int64_t i = 0; i < most; ++i) {
-          if (i < count) {
-            *to++ = value_of(*message, static_cast<int>(i));
-          } else if (!field.is_repeated()) {
-            *to++ = value_of(*empty, 0);
-          } else {
-            *to++ = {};
-          }
+  void FillField(const std::vector<ProtoFieldValues>& found, size_t f, int64_t most,
+                 Tensor* values) const {
+    const FieldDescriptor& field = *fields_[f];
+    // Calls write(i, values, j) for element i of the output, which is value j of a message, or with
+    // j = -1 where that has no more.
+    const auto fill = [&](auto write) {
+      int64_t i = 0;
+      for (size_t m = f; m < found.size(); m += fields_.size()) {
+        const int64_t count = CountOf(found[m], field);
+        const auto last =
+            static_cast<int64_t>(std::max(found[m].numbers.size(), found[m].texts.size()) - 1);
+        for (int64_t j = 0; j < most; ++j, ++i) {
+          write(i, found[m], j >= count ? -1 : field.is_repeated() ? j : last);
         }
       }
     };
     if (values->dtype() == DType::kString) {
-      fill(values->data<std::string>(),
-           [&](const Message& message, int i) { return StringOf(message, field, i); });
+      const bool has_default = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+      fill([&](int64_t i, const ProtoFieldValues& of, int64_t j) {
+        std::string& to = values->data<std::string>()[i];
+        if (j >= 0) {
+          to = std::string(of.texts[j]);
+        } else if (has_default) {
+          to = field.default_value_string();
+        }
+      });
       return;
     }
     VisitNumber(values->dtype(), [&]<typename T>() {
-      fill(values->data<T>(),
-           [&](const Message& message, int i) { return NumberOf<T>(message, field, i); });
+      const T missing = NumberOf<T>(field, DefaultNumber(field));
+      fill([&](int64_t i, const ProtoFieldValues& of, int64_t j) {
+        values->data<T>()[i] = j < 0 ? missing : NumberOf<T>(field, of.numbers[j]);
+      });
     });
   }
 
   const bool is_text_;
+  const bool is_sanitised_;
   const std::vector<DType> types_;
   std::unique_ptr<ProtoType> type_;
   std::vector<const FieldDescriptor*> fields_;
+  std::optional<ProtoFieldScanner> scanner_;
 };
 REGISTER_KERNEL("DecodeProtoV2", kCpu, DecodeProtoKernel);
 

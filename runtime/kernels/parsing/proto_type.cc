@@ -3,7 +3,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "google/protobuf/api.pb.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/empty.pb.h"
+#include "google/protobuf/field_mask.pb.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 
@@ -33,12 +40,29 @@ absl::StatusOr<std::unique_ptr<DescriptorPool>> MakePool(const std::string& sour
   return pool;
 }
 
+// Returns the types that this program knows. The well-known ones are linked into it by being named;
+// those of api.proto bring the ones of type.proto, any.proto and source_context.proto.
+const DescriptorPool* KnownTypes() {
+  for (const google::protobuf::Message* known :
+       std::initializer_list<const google::protobuf::Message*>{
+           &google::protobuf::Api::default_instance(),
+           &google::protobuf::Duration::default_instance(),
+           &google::protobuf::Empty::default_instance(),
+           &google::protobuf::FieldMask::default_instance(),
+           &google::protobuf::Struct::default_instance(),
+           &google::protobuf::Timestamp::default_instance(),
+           &google::protobuf::Int32Value::default_instance()}) {
+    known->GetDescriptor();
+  }
+  return DescriptorPool::generated_pool();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ProtoType>> ProtoType::Load(const std::string& source,
                                                            const std::string& message_type) {
   auto type = std::make_unique<ProtoType>();
-  const DescriptorPool* pool = DescriptorPool::generated_pool();
+  const DescriptorPool* pool = KnownTypes();
   if (!source.empty() && source != "local://") {
     ASSIGN_OR_RETURN(type->pool_, MakePool(source));
     pool = type->pool_.get();
