@@ -2,11 +2,14 @@
 // reference (Scatter*, ScatterNd*) or by handle (ResourceScatter*, ResourceScatterNd*).
 #include "runtime/kernels/primitives/scatter.h"
 
+#include <algorithm>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/array/scatter_op.h"
 #include "runtime/kernels/array/slice_index.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -178,12 +181,25 @@ REGISTER_KERNEL("ResourceScatterNdMax", (DevicesOf<RavelMultiIndex, Scatter>),
                 VariableScatterNdKernel)
     .HostMemory("ref");
 
+// Errors: INVALID_ARGUMENT for a zero among updates that the host can read, as TensorFlow's kernels
+// on a CPU say.
+absl::Status RefuseZeros(const Tensor& updates) {
+  if (!IsHostAccessible(updates.memory_kind())) return absl::OkStatus();
+  return VisitNumericType(updates.dtype(), [&]<typename T>() -> absl::Status {
+    const auto values = updates.flat<T>();
+    if (std::find(values.begin(), values.end(), T(0)) == values.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError("updates must not contain 0");
+  });
+}
+
 // Rows of a variable changed: updates have shape indices.shape + variable.shape[1:], or are a
 // scalar for all rows.
 class VariableScatterKernel : public OpKernel {
  public:
   explicit VariableScatterKernel(const KernelBuild& build)
-      : op_(ScatterOpFromName(build.op().name)), scatter_(build) {}
+      : op_(ScatterOpFromName(build.op().name)),
+        refuses_zeros_(build.op().name == "ResourceScatterDiv"),
+        scatter_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
@@ -206,12 +222,14 @@ class VariableScatterKernel : public OpKernel {
       }
       if (!fits) return UpdatesShapeError(updates, indices, value->shape());
     }
+    if (refuses_zeros_) RETURN_IF_ERROR(RefuseZeros(updates));
     return scatter_(ctx, op_,
                     {.size = value->dim(0), .slice = DimProduct(value->shape(), 1, value->rank())},
                     indices, BadIndices::kError, updates, value);
   }
 
   const ScatterOp op_;
+  const bool refuses_zeros_;  // even of floating-point numbers
   const Primitive<Scatter> scatter_;
 };
 REGISTER_KERNEL("ScatterUpdate", DevicesOf<Scatter>, VariableScatterKernel);

@@ -83,6 +83,18 @@ TEST_F(ScatterTest, DividesByNoIntegerZero) {
   EXPECT_THAT(variable_->Read().flat<int32_t>(), ElementsAre(4, 6));
 }
 
+// Neither do floating-point numbers, by handle; by reference the quotient is infinite.
+TEST_F(ScatterTest, ByHandleDividesByNoZeroAtAll) {
+  SetValue(Tensor::Vector<float>({4, 6}));
+  EXPECT_EQ(
+      Run("ResourceScatterDiv", Tensor::Vector<int32_t>({0, 1}), Tensor::Vector<float>({2, 0})),
+      absl::InvalidArgumentError("updates must not contain 0"));
+  EXPECT_EQ(
+      Run("ResourceScatterDiv", Tensor::Of<int32_t>({0}, {}), Tensor::Scalar<float>(0)).message(),
+      "updates must not contain 0");
+  EXPECT_THAT(value(), ElementsAre(4, 6));
+}
+
 // A handle does not tell the type of its variable.
 TEST_F(ScatterTest, UpdatesOfAnotherTypeAreRefused) {
   SetValue(Tensor::Of<float>({2, 1}, {1, 2}));
