@@ -90,9 +90,10 @@ class SubstrKernel : public OpKernel {
     return own < 0 || shape.dim(own) == 1 ? 0 : strides[own];
   }
 
-  // In characters or bytes.
+  // In characters or bytes. Continuations at the begin of the text count for a character.
   int64_t SizeOf(const std::string& text) const {
-    return utf8_ ? CountUtf8(text) : static_cast<int64_t>(text.size());
+    if (!utf8_) return static_cast<int64_t>(text.size());
+    return CountUtf8(text) + (!text.empty() && IsUtf8Continuation(text[0]) ? 1 : 0);
   }
 
   // Returns false if `pos` is beyond the string. A negative length takes the rest of the bytes, but

@@ -30,5 +30,19 @@ TEST(SubstrTest, ANegativeLengthIsTheRestOfTheBytesButNoCharacter) {
   EXPECT_EQ(Substr("aéü1", 5, -1, "UTF8_CHAR").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(SubstrTest, ContinuationsAtTheBeginAreOneCharacter) {
+  const std::string text =
+      "\x80\x81"
+      "aé";
+  EXPECT_EQ(Substr(text, 0, 1, "UTF8_CHAR").value(), "\x80\x81");
+  EXPECT_EQ(Substr(text, 1, 1, "UTF8_CHAR").value(), "a");
+  EXPECT_EQ(Substr(text, -3, 2, "UTF8_CHAR").value(),
+            "\x80\x81"
+            "a");
+  EXPECT_EQ(Substr(text, 2, 9, "UTF8_CHAR").value(), "é");
+  EXPECT_EQ(Substr(text, 3, 9, "UTF8_CHAR").value(), "");
+  EXPECT_EQ(Substr(text, 4, 1, "UTF8_CHAR").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera
