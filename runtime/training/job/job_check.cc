@@ -5,14 +5,19 @@
 #include <limits>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 #include "runtime/training/metrics/metric.h"
 #include "tessera/training/job.pb.h"
 
 namespace tessera {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 // More threads than this are a typing error, and take long to start.
 constexpr int64_t kMaxThreads = 1024;
@@ -27,6 +32,7 @@ class JobCheck {
     CheckEvaluation();
     CheckHooks();
     CheckExport();
+    CheckFinite("", job_);
     return std::move(findings_);
   }
 
@@ -47,6 +53,44 @@ class JobCheck {
     if (names.contains(name) || has_wrong_metric_) return;
     Find(key, absl::StrCat("evaluations have no '", name, "'; they have ",
                            absl::StrJoin(names, ", "), ": see eval.metrics"));
+  }
+
+  // Finds what stands for no finite number in `message`, whose keys begin with `prefix`.
+  void CheckFinite(const std::string& prefix, const Message& message) {
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    std::vector<const FieldDescriptor*> fields;
+    reflection.ListFields(message, &fields);
+    for (const FieldDescriptor* field : fields) {
+      const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+      for (int i = 0; i < count; ++i) {
+        const std::string key = field->is_repeated()
+                                    ? absl::StrCat(prefix, field->name(), "[", i, "]")
+                                    : absl::StrCat(prefix, field->name());
+        if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+          CheckFinite(key + ".", field->is_repeated()
+                                     ? reflection.GetRepeatedMessage(message, field, i)
+                                     : reflection.GetMessage(message, field));
+        } else if (!std::isfinite(NumberOf(message, *field, i)) && !IsFound(key)) {
+          Find(key, "must be a finite number");
+        }
+      }
+    }
+  }
+  // Returns a value of a field, or 0 if these are no floating-point numbers.
+  static double NumberOf(const Message& message, const FieldDescriptor& field, int i) {
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+      return field.is_repeated() ? reflection.GetRepeatedDouble(message, &field, i)
+                                 : reflection.GetDouble(message, &field);
+    }
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_FLOAT) {
+      return field.is_repeated() ? reflection.GetRepeatedFloat(message, &field, i)
+                                 : reflection.GetFloat(message, &field);
+    }
+    return 0;
+  }
+  bool IsFound(absl::string_view key) const {
+    return absl::c_any_of(findings_, [&](const JobFinding& found) { return found.key == key; });
   }
 
   void CheckLength() {
