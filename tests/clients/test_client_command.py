@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -131,6 +133,18 @@ def test_follows_a_hot_swap_and_the_end_of_the_server(half_plus_two_copy, protoc
         assert follower.poll() is None
 
 
+def test_asks_over_a_unix_socket(half_plus_two_copy):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path must be short
+        path = f"{folder}/s.1/s"
+        pathlib.Path(path).parent.mkdir()
+        with Server(f"--grpc_socket_path={path}", models=[Model("m", half_plus_two_copy)]):
+            flags = ["m", f"--server=unix:{path}"]
+            assert done("client", "predict", *flags, "--input=x=[1]") == "y: float[1] [2.5]\n"
+            assert done("client", "status", *flags) == "version 123: AVAILABLE\n"
+            load = ["--model=m", flags[1], "--input=x=[1]", "--seconds=0.2", "--warmup=0", "--json"]
+            assert json.loads(done("bench", *load))["requests_per_second"] > 0
+
+
 @pytest.mark.parametrize("protocol", [[], ["--rest"]])
 def test_a_server_that_is_not_there_is_said(protocol):
     code, _, err = tessera("client", "status", "m", f"--server=127.0.0.1:{free_port()}", *protocol)
@@ -142,6 +156,7 @@ def test_a_server_that_is_not_there_is_said(protocol):
     "flags, word",
     [
         (["--server=localhost"], "is not HOST:PORT"),
+        (["--rest", "--server=unix:/s"], "REST has no Unix sockets"),
         (["--version=1", "--label=a"], "exclude each other"),
         (["--version=new"], "is no number"),
         (["--timeout=0"], "more than 0 seconds"),

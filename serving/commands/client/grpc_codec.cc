@@ -1,3 +1,4 @@
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -18,7 +19,8 @@ absl::StatusOr<Message> Parse(absl::string_view bytes) {
 
 class GrpcCodec final : public ModelCodec {
  public:
-  explicit GrpcCodec(const std::string& server) : url_(absl::StrCat("grpc://", server)) {}
+  explicit GrpcCodec(const std::string& server)
+      : url_(absl::StrCat("grpc://", server, absl::StartsWith(server, "unix:") ? ":" : "")) {}
 
   EncodedRequest Metadata(const wire::ModelSpec& spec) const override {
     wire::GetModelMetadataRequest request;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -32,6 +33,19 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseHeader(const std::strin
                                    "' has a character that no header may have"));
   }
   return std::make_pair(name, value);
+}
+
+// Errors: UsageError() for an address that the protocol cannot have.
+absl::Status CheckServer(bool rest, const std::string& server) {
+  if (absl::StartsWith(server, "unix:")) {
+    if (!rest) return absl::OkStatus();
+    return UsageError(absl::StrCat("REST has no Unix sockets: '", server, "'"));
+  }
+  if (server.find(':') == std::string::npos || server.find('/') != std::string::npos) {
+    return UsageError(
+        absl::StrCat("server '", server, "' is not HOST:PORT", rest ? "" : " or unix:PATH"));
+  }
+  return CheckPortOf(server);
 }
 
 absl::Status FillSpec(const ServerFlags& flags, const std::string& model, wire::ModelSpec* spec) {
@@ -63,7 +77,8 @@ std::string StatesOf(const wire::GetModelStatusResponse& response) {
 
 void ServerFlags::AddTo(FlagParser* flags) {
   flags->Add("server", &server,
-             "address of the server (default: 127.0.0.1:8500, with --rest 127.0.0.1:8501)",
+             "address of the server, by gRPC also unix:PATH (default: 127.0.0.1:8500, with --rest "
+             "127.0.0.1:8501)",
              "HOST:PORT");
   flags->Add("rest", &rest, "ask by REST instead of gRPC");
   flags->Add("timeout", &timeout, "seconds after which a request has failed");
@@ -81,11 +96,7 @@ absl::StatusOr<ModelClient> ModelClient::Create(const ServerFlags& flags,
   client.rest_ = flags.rest;
   client.server_ = flags.server;
   if (client.server_.empty()) client.server_ = flags.rest ? "127.0.0.1:8501" : "127.0.0.1:8500";
-  if (client.server_.find(':') == std::string::npos ||
-      client.server_.find('/') != std::string::npos) {
-    return UsageError(absl::StrCat("server '", client.server_, "' is not HOST:PORT"));
-  }
-  RETURN_IF_ERROR(CheckPortOf(client.server_));
+  RETURN_IF_ERROR(CheckServer(flags.rest, client.server_));
   if (!(flags.timeout > 0)) return UsageError("--timeout must be more than 0 seconds");
   client.timeout_ = absl::Seconds(flags.timeout);
   for (const std::string& header : flags.headers) {

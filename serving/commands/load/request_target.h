@@ -28,8 +28,8 @@ class RequestTarget {
 
   struct Options {
     // grpc://HOST:PORT[/METHOD] calls a method, /tensorflow.serving.PredictionService/Predict if
-    // none is named; rest://HOST:PORT/PATH posts there, or gets what is there if the request is
-    // empty.
+    // none is named; so does grpc://unix:PATH[:/METHOD] over a Unix socket. rest://HOST:PORT/PATH
+    // posts there, or gets what is there if the request is empty.
     std::string url;
     // Sent along with every request: HTTP headers or gRPC metadata, whose names are lower case.
     std::vector<std::pair<std::string, std::string>> headers;
