@@ -74,6 +74,18 @@ TEST_F(LogFileTest, TheOldestFilesOfThePrefixAloneAreRemoved) {
   for (const std::string& name : others) EXPECT_TRUE(FileExists(Path(name))) << name;
 }
 
+// Files of a clock that was set back since have later names.
+TEST_F(LogFileTest, TheFileThatIsWrittenIsNotRemoved) {
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = absl::StrCat("m-2099010", i, "T000000.000000Z.log");
+    EXPECT_TRUE(WriteFileAtomically(Path(name), absl::StrCat(i)).ok());
+  }
+  RotatedFiles files(Path("m"), "log", {.max_files = 3});
+  EXPECT_TRUE(files.Append("a").ok());
+  EXPECT_TRUE(files.Append("b").ok());
+  EXPECT_THAT(Contents(files), ElementsAre("ab", "1", "2"));
+}
+
 TEST_F(LogFileTest, WhatDoesNotFitOnTheDiskLeavesNoPartAndMayFitLater) {
   const auto previous = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit limit;

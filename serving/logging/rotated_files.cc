@@ -90,9 +90,13 @@ std::vector<std::string> RotatedFiles::Paths() const {
 
 void RotatedFiles::RemoveOld() const {
   if (options_.max_files <= 0) return;
-  const std::vector<std::string> paths = Paths();
-  for (size_t i = 0; i + options_.max_files < paths.size(); ++i) {
-    const absl::Status status = RemoveFile(paths[i]);
+  // The file that was just begun is not the last one by name where the clock was set back.
+  std::vector<std::string> others = Paths();
+  std::erase_if(others, [begun = std::filesystem::path(path_).filename()](const auto& path) {
+    return std::filesystem::path(path).filename() == begun;
+  });
+  for (size_t i = 0; i + options_.max_files <= others.size(); ++i) {
+    const absl::Status status = RemoveFile(others[i]);
     if (!status.ok() && !absl::IsNotFound(status)) LOG(WARNING) << status.message();
   }
 }
