@@ -1,8 +1,12 @@
 #include "serving/servables/saved_model/version_files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -65,8 +69,19 @@ absl::StatusOr<MemoryEstimate> SizesOf(const std::string& path, const std::strin
       if (absl::StartsWith(it->path().string(), weights + ".")) Count(*it, &estimate);
     }
   } else {
-    for (fs::recursive_directory_iterator it(path, error), end; it != end && !error;
-         it.increment(error)) {
+    // A link may lead to a directory around it.
+    std::set<std::pair<dev_t, ino_t>> entered;
+    const auto is_entered_again = [&](const fs::path& directory) {
+      struct stat info;
+      return ::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+             !entered.emplace(info.st_dev, info.st_ino).second;
+    };
+    is_entered_again(path);
+    for (fs::recursive_directory_iterator
+             it(path, fs::directory_options::follow_directory_symlink, error),
+         end;
+         it != end && !error; it.increment(error)) {
+      if (is_entered_again(it->path())) it.disable_recursion_pending();
       Count(*it, &estimate);
     }
   }

@@ -108,6 +108,15 @@ TEST_F(VersionFilesTest, MemoryIsThatOfTheFilesInUse) {
   EXPECT_EQ(estimate->mapped, 500);
   EXPECT_EQ(estimate->heap, 100 + 360);
 
+  // Deployments share files between versions by links, also to directories.
+  fs::create_directories(Path("2"));
+  Write("2/b", std::string(10, 'x'));
+  fs::create_directory_symlink(Path("1"), Path("2/linked"));
+  fs::create_directory_symlink(Path("2"), Path("2/itself"));
+  estimate = EstimateVersionMemory(Path("2"));
+  EXPECT_EQ(estimate->mapped, 500);
+  EXPECT_EQ(estimate->heap, 10 + 1000 + 906);
+
   EXPECT_EQ(EstimateVersionMemory(Path("1/a")).status(),
             absl::FailedPreconditionError(Path("1/a") + "; Not a directory"));
   EXPECT_EQ(EstimateVersionMemory(Path("absent")).status().code(), StatusCode::kNotFound);
