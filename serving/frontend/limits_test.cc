@@ -197,7 +197,7 @@ class LimitsTest : public ::testing::Test {
     absl::Status status;
     while (hold_ && status.ok()) {
       absl::SleepFor(absl::Milliseconds(1));
-      if (absl::Now() >= deadline) status = absl::DeadlineExceededError("the run took too long");
+      if (absl::Now() >= deadline) status = absl::Status(late_code_, "the run took too long");
     }
     --running_;
     return status;
@@ -206,6 +206,7 @@ class LimitsTest : public ::testing::Test {
   fs::path root_;
   LinearSessionLog log_, other_log_;
   std::atomic<bool> hold_{false};
+  std::atomic<absl::StatusCode> late_code_{absl::StatusCode::kDeadlineExceeded};
   std::atomic<int> running_{0};
   MetricsRegistry metrics_;
   Pacer pacer_;
@@ -284,6 +285,15 @@ TEST_F(LimitsTest, TheTimeoutHoldsForWaitingAndForRunning) {
   EXPECT_EQ(Counted("timeout_waiting"), 9);
   EXPECT_THAT(Post("/v1/models/m:predict", R"({"instances": [4]})").body,
               HasSubstr("it was still waiting"));
+}
+
+// In the queue of a batch, TensorFlow Serving's code for being late is another one.
+TEST_F(LimitsTest, TheTimeoutHoldsForWaitingForABatch) {
+  SetLimits("timeout_ms: 30");
+  hold_ = true;
+  late_code_ = absl::StatusCode::kResourceExhausted;
+  EXPECT_EQ(Predict("m").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Counted("timeout_running"), 1);
 }
 
 TEST_F(LimitsTest, AClientsShorterDeadlineCounts) {

@@ -206,7 +206,9 @@ absl::Status RequestHandler::RunWithin(const RoutedModel& model, const CallOptio
   CallOptions limited = options;
   limited.deadline = deadline;
   const absl::Status status = run(limited);
-  if (!absl::IsDeadlineExceeded(status) || absl::Now() < deadline) return status;
+  // One that waited for a batch until its deadline is told of by RESOURCE_EXHAUSTED.
+  const bool may_be_late = absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
+  if (!may_be_late || absl::Now() < deadline) return status;
   return model.ticket().RunTimedOut();
 }
 
