@@ -54,7 +54,8 @@ class TestRouter : public TrafficRouter {
   std::optional<int64_t> FallbackFor(const ServableId& failed) const override {
     EXPECT_EQ(failed.name, "m");
     const int64_t version = fallback;
-    return failed.version == 1 || version == 0 ? std::nullopt : std::optional<int64_t>(version);
+    return failed.version == stable || version == 0 ? std::nullopt
+                                                    : std::optional<int64_t>(version);
   }
   std::optional<int64_t> VersionOfLabel(absl::string_view, absl::string_view label) const override {
     ++labelled;
@@ -84,6 +85,7 @@ class TestRouter : public TrafficRouter {
 
   // Set by tests while the server's threads may read them.
   std::atomic<int64_t> eager_version = 2;
+  std::atomic<int64_t> stable = 1;    // the version for which there is no fallback
   std::atomic<int64_t> fallback = 0;  // 0: there is none
   std::atomic<Interest> interest = Interest::kNone;
   // How often a version was looked for, by Choose() and by VersionOfLabel().
@@ -437,6 +439,21 @@ TEST_F(TrafficRoutingTest, RestFallsBackFromWhatDoesNotFitAndFromRuns) {
   EXPECT_EQ(Post("/v1/models/m:predict", R"({"instances": ["text"]})", eager).status, 400);
   EXPECT_THAT(Told(), ElementsAre("2  INVALID_ARGUMENT ->"));
   EXPECT_EQ(Retried(), 3);
+}
+
+TEST_F(TrafficRoutingTest, ARestRequestWhoseBodyIsGoneKeepsItsError) {
+  // While the stable version runs, another one is promoted.
+  log_.on_run = [this](const RunOptions&) {
+    router_.stable = router_.fallback = 2;
+    return absl::InternalError("of its own");
+  };
+  EXPECT_THAT(Post("/v1/models/m:predict", R"({"instances": [4]})").body, HasSubstr("of its own"));
+  router_.stable = 1;
+  router_.fallback = 0;
+  const std::string infer =
+      R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [4]}]})";
+  EXPECT_THAT(Post("/v2/models/m/infer", infer).body, HasSubstr("of its own"));
+  EXPECT_EQ(Retried(), 0);
 }
 
 }  // namespace

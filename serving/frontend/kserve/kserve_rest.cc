@@ -193,6 +193,9 @@ absl::Status KServeRest::Read(InferCall& call) const {
 }
 
 bool KServeRest::FallBack(const absl::Status& error, InferCall& call) {
+  // Without its body, which was let go of, nobody can be asked, though a promotion since then may
+  // have made another version the stable one.
+  if (call.request.body.empty()) return false;
   return handler_->FallBack(error, {call.signature}, runs_.Options(&call.times), &call.model);
 }
 

@@ -216,6 +216,9 @@ absl::Status RestApi::DecodeForModel(Call& call) const {
 }
 
 bool RestApi::FallBack(const absl::Status& error, Call& call) {
+  // Without its body, which was let go of, nobody can be asked, though a promotion since then may
+  // have made another version the stable one.
+  if (call.request.body.empty()) return false;
   return call.model && handler_->FallBack(error, {call.signature_name()},
                                           runs_.Options(&call.times), &call.model);
 }
