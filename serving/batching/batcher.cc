@@ -20,20 +20,48 @@ absl::Status Cancelled() {
   return absl::CancelledError("cancelled while waiting in the batching queue");
 }
 
+// Returns the end of the rows of result i, where results are in the order of their rows.
+int64_t EndOfResult(const BatchTask& task, size_t i) {
+  return i + 1 < task.results.size() ? task.results[i + 1].begin : task.rows;
+}
+
+bool FitTogether(const std::vector<BatchTask::Result>& results) {
+  return std::all_of(results.begin(), results.end(), [&](const BatchTask::Result& result) {
+    return CanMerge(results[0].outputs, result.outputs, RowPadding::kNone);
+  });
+}
+
+// Runs each part by itself, without the rows of others, to whose shape it may have been padded.
+absl::Status RunPartsAgain(const BatchExecutor& executor, BatchTask& task) {
+  for (size_t i = 0; i < task.results.size(); ++i) {
+    BatchTask::Result& result = task.results[i];
+    Batch batch;
+    batch.is_counted = false;  // it was when it ran before
+    batch.parts.push_back({.task = &task, .begin = result.begin, .end = EndOfResult(task, i)});
+    batch.rows = batch.parts[0].rows();
+    executor.Execute(absl::Now(), &batch);
+    RETURN_IF_ERROR(batch.parts[0].status);
+    result.outputs = std::move(batch.parts[0].outputs);
+  }
+  return absl::OkStatus();
+}
+
 // Returns the outputs of a task whose parts have all succeeded.
-absl::StatusOr<std::vector<Tensor>> JoinResults(BatchTask& task) {
+absl::StatusOr<std::vector<Tensor>> JoinResults(const BatchExecutor& executor, BatchTask& task) {
   std::vector<BatchTask::Result>& results = task.results;
   if (results.size() == 1) return std::move(results[0].outputs);
   std::sort(results.begin(), results.end(),
             [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  if (!FitTogether(results)) RETURN_IF_ERROR(RunPartsAgain(executor, task));
+  if (!FitTogether(results)) {
+    return absl::FailedPreconditionError(
+        "outputs of the parts of a split request differ in shape or type");
+  }
   std::vector<TensorRows> ranges;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!CanMerge(results[0].outputs, results[i].outputs, RowPadding::kNone)) {
-      return absl::FailedPreconditionError(
-          "outputs of the parts of a split request differ in shape or type");
-    }
-    const int64_t end = i + 1 < results.size() ? results[i + 1].begin : task.rows;
-    ranges.push_back({.tensors = results[i].outputs, .begin = 0, .end = end - results[i].begin});
+    ranges.push_back({.tensors = results[i].outputs,
+                      .begin = 0,
+                      .end = EndOfResult(task, i) - results[i].begin});
   }
   return MergeRows(ranges, task.rows);
 }
@@ -81,7 +109,7 @@ absl::Status Batcher::RunQueued(BatchLane& lane, int64_t rows, const RunOptions&
   if (options.cancellation != nullptr) options.cancellation->Deregister(token);
   RETURN_IF_ERROR(status);
   if (options.queued != nullptr) *options.queued = task.began - task.queued;
-  ASSIGN_OR_RETURN(*fetches, JoinResults(task));
+  ASSIGN_OR_RETURN(*fetches, JoinResults(lane.executor(), task));
   return absl::OkStatus();
 }
 

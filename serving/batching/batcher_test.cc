@@ -258,6 +258,31 @@ TEST_F(BatcherTest, PartsOfARequestRunAtOnce) {
   EXPECT_EQ(AllOk(), 1);
 }
 
+// Another request's longer rows pad one part of the request, and not the other.
+TEST_F(BatcherTest, PartsThatWerePaddedDifferentlyRunAgain) {
+  options_ = {.max_batch_size = 8,
+              .batch_timeout = kForever,
+              .enable_large_batch_splitting = true,
+              .pad_variable_length_inputs = true};
+  options_.max_execution_batch_size = 2;
+  UsePool(2);
+  const auto ask = [this](const Tensor& x, const std::vector<float>& answer) {
+    std::vector<Tensor> fetches;
+    EXPECT_EQ(batcher_->Run(*lane_, x.dim(0), {}, {&x, 1}, &fetches), absl::OkStatus());
+    ASSERT_EQ(fetches.size(), 1);
+    EXPECT_THAT(fetches[0].flat<float>(), ::testing::ElementsAreArray(answer));
+  };
+  std::thread split([&] {
+    ask(Tensor::Of<float>({3, 2}, {0, 2, 4, 6, 8, 10}), {2, 3, 4, 5, 6, 7});
+  });
+  // Its last row waits for another one.
+  while (callable_->runs().empty()) absl::SleepFor(absl::Milliseconds(1));
+  std::vector<Tensor> fetches;
+  const Tensor longer = Tensor::Of<float>({1, 5}, {0, 0, 0, 0, 2});
+  EXPECT_EQ(batcher_->Run(*lane_, 1, {}, {&longer, 1}, &fetches), absl::OkStatus());
+  split.join();
+}
+
 TEST_F(BatcherTest, PartThatFailsFailsTheRequest) {
   options_ = {.max_batch_size = 4, .enable_large_batch_splitting = true};
   options_.max_execution_batch_size = 2;
