@@ -105,7 +105,8 @@ absl::StatusOr<std::shared_ptr<ModelBatching>> ModelBatching::Create(const Serva
 }
 
 absl::StatusOr<std::shared_ptr<const Callable>> ModelBatching::Wrap(
-    std::shared_ptr<const Callable> callable) {
+    std::shared_ptr<const Callable> callable, RunRows rows) {
+  if (rows == RunRows::kFixed && version_->rules == BatchingRules::kLenient) return callable;
   const RunSignature& signature = callable->signature();
   absl::MutexLock lock(&mu_);
   std::weak_ptr<const BatchedCallable>& known = callables_[{signature.feeds, signature.fetches}];

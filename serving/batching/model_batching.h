@@ -24,7 +24,9 @@ enum class BatchingRules {
   // They are refused, as by TensorFlow Serving: requests with an input without a first dimension,
   // with first dimensions that differ, or with more rows than a batch.
   kStrict,
-  // They run by themselves, as without batching.
+  // They run by themselves, as without batching. So do all requests for an input or output whose
+  // number of rows is fixed: rows of several requests would change what such a run computes, or
+  // could not be told apart.
   kLenient,
 };
 
@@ -46,8 +48,8 @@ class ModelBatching : public RunWrapper {
                                                                Batcher* batcher,
                                                                BatchMetrics* metrics);
 
-  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
-      std::shared_ptr<const Callable> callable) override;
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(std::shared_ptr<const Callable> callable,
+                                                       RunRows rows) override;
   bool MayWait() const override { return version_->batcher->MayWait(); }
   std::vector<int64_t> LikelyRows() const override { return version_->options.LikelyRows(); }
   void StartServing() override { version_->serving.store(true); }

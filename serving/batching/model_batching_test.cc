@@ -22,7 +22,7 @@ class ModelBatchingTest : public ::testing::Test {
     auto batching = ModelBatching::Create({"m", 1}, options, rules, batcher, &metrics_);
     ASSERT_TRUE(batching.ok()) << batching.status();
     batching_ = *std::move(batching);
-    batched_ = batching_->Wrap(callable_).value();
+    batched_ = batching_->Wrap(callable_, RunRows::kAny).value();
     batching_->StartServing();
   }
   absl::Status Ask(const std::vector<Tensor>& feeds) { return batched_->Run({}, feeds, &fetches_); }
@@ -72,6 +72,14 @@ TEST_F(ModelBatchingTest, LenientRulesRunByItselfWhatCannotBeBatched) {
   EXPECT_EQ(callable_->runs().size(), 3);
 }
 
+// Such as a list of labels beside scores: half of it would be nobody's.
+TEST_F(ModelBatchingTest, RunsOfAFixedNumberOfRowsAreNotMerged) {
+  Make({}, BatchingRules::kLenient, &slots_);
+  EXPECT_EQ(batching_->Wrap(callable_, RunRows::kFixed).value(), callable_);
+  Make({}, BatchingRules::kStrict, &pool_);
+  EXPECT_NE(batching_->Wrap(callable_, RunRows::kFixed).value(), callable_) << "as TensorFlow does";
+}
+
 TEST_F(ModelBatchingTest, RequestWithoutRowsWaitsForNobody) {
   Make(kNobodyJoins, BatchingRules::kStrict, &pool_);
   EXPECT_TRUE(Ask({Tensor::Of<float>({0}, {})}).ok());
@@ -94,7 +102,7 @@ TEST_F(ModelBatchingTest, WarmUpRunsOnItsOwnThreadIsPaddedAndNotCounted) {
   options.allowed_batch_sizes = {4};
   auto batching =
       ModelBatching::Create({"m", 1}, options, BatchingRules::kStrict, &pool_, &metrics_).value();
-  batched_ = batching->Wrap(callable_).value();
+  batched_ = batching->Wrap(callable_, RunRows::kAny).value();
   const std::string before = registry_.RenderMetrics();
   EXPECT_TRUE(Ask({Tensor::Vector<float>({2})}).ok());
   EXPECT_THAT(fetches_[0].flat<float>(), ElementsAre(3));
@@ -114,9 +122,11 @@ TEST_F(ModelBatchingTest, LoneRequestsCountAsBatchesAndGoWithTheirVersion) {
 
 TEST_F(ModelBatchingTest, SignaturesWithTheSameTensorsShareALane) {
   Make({}, BatchingRules::kStrict, &pool_);
-  EXPECT_EQ(batching_->Wrap(std::make_shared<HalfPlusTwoCallable>()).value(), batched_);
+  EXPECT_EQ(batching_->Wrap(std::make_shared<HalfPlusTwoCallable>(), RunRows::kAny).value(),
+            batched_);
   batched_.reset();
-  EXPECT_NE(batching_->Wrap(std::make_shared<HalfPlusTwoCallable>()).value(), nullptr);
+  EXPECT_NE(batching_->Wrap(std::make_shared<HalfPlusTwoCallable>(), RunRows::kAny).value(),
+            nullptr);
 }
 
 TEST_F(ModelBatchingTest, NobodyWaitsInAVersionThatGoes) {
@@ -126,7 +136,7 @@ TEST_F(ModelBatchingTest, NobodyWaitsInAVersionThatGoes) {
   batching_->BeginDraining();
   asks.join();
   batched_.reset();
-  batched_ = batching_->Wrap(callable_).value();
+  batched_ = batching_->Wrap(callable_, RunRows::kAny).value();
   EXPECT_TRUE(Ask({Tensor::Vector<float>({2})}).ok()) << "nor in runs made later";
 }
 

@@ -10,6 +10,12 @@
 
 namespace tessera::serving {
 
+// The first dimensions of the inputs and outputs of a run, as its signature declares them.
+enum class RunRows {
+  kAny,    // each may have any number of rows
+  kFixed,  // one has a fixed number of rows, or no dimension: the rows are not those of requests
+};
+
 // Belongs to one loaded version. Thread-safe.
 class RunWrapper {
  public:
@@ -18,7 +24,7 @@ class RunWrapper {
   // Returns a callable with the same signature that requests run in place of `callable`. Called
   // once for each compiled run. The returned callable may outlive the wrapper.
   virtual absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
-      std::shared_ptr<const Callable> callable) = 0;
+      std::shared_ptr<const Callable> callable, RunRows rows) = 0;
 
   // Returns true if a request that came now might wait for others. Such a request should not run on
   // a thread that reads requests.

@@ -112,8 +112,8 @@ class MeasuredCallable final : public Callable {
 class MeasuringWrapper final : public RunWrapper {
  public:
   explicit MeasuringWrapper(TimeSums* sums) : sums_(sums) {}
-  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
-      std::shared_ptr<const Callable> callable) override {
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(std::shared_ptr<const Callable> callable,
+                                                       RunRows) override {
     return std::make_shared<MeasuredCallable>(std::move(callable), sums_);
   }
   bool MayWait() const override { return false; }

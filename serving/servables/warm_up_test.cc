@@ -87,8 +87,9 @@ class NotingCallable : public Callable {
 std::unique_ptr<SavedModelServable> MakeServable(SavedModelBundle bundle,
                                                  std::vector<std::string>* feeds) {
   return *SavedModelServable::Create(
-      std::move(bundle), {.wrap_run = [feeds](std::shared_ptr<const Callable> callable)
-                              -> absl::StatusOr<std::shared_ptr<const Callable>> {
+      std::move(bundle),
+      {.wrap_run = [feeds](std::shared_ptr<const Callable> callable,
+                           RunRows) -> absl::StatusOr<std::shared_ptr<const Callable>> {
         return std::make_shared<NotingCallable>(std::move(callable), feeds);
       }});
 }

@@ -47,7 +47,7 @@ class EmptyLoader : public Loader {
     bundle.meta_graph = std::make_unique<tensorflow::MetaGraphDef>();
     SavedModelServable::Options options;
     if (tracer_ != nullptr) {
-      options.wrap_run = [this](std::shared_ptr<const Callable> callable) {
+      options.wrap_run = [this](std::shared_ptr<const Callable> callable, RunRows) {
         return MakeTracedCallable("run traceable/1", tracer_, std::move(callable));
       };
     }

@@ -37,18 +37,23 @@ absl::StatusOr<MultiInferenceRuns::Plan> MultiInferenceRuns::MakePlan(
   Plan plan;
   plan.tasks.assign(tasks.begin(), tasks.end());
   RunSignature signature;
+  RunRows rows = RunRows::kAny;
   std::set<std::string> feeds;
+  const auto fetch = [&](const SignatureTensor& tensor) {
+    signature.fetches.push_back(tensor.tensor_name);
+    rows = std::max(rows, RowsOf(tensor));
+  };
   for (const Task& task : tasks) {
     Share share;
     share.first_fetch = signature.fetches.size();
     if (task.classify) {
       ASSIGN_OR_RETURN(share.outputs, FindClassifyOutputs(task.runs->signature()));
       for (const int position : share.outputs.Positions()) {
-        signature.fetches.push_back(task.runs->outputs()[position].tensor->tensor_name);
+        fetch(*task.runs->outputs()[position].tensor);
       }
     } else {
       RETURN_IF_ERROR(CheckRegressSignature(task.runs->signature()));
-      signature.fetches.push_back(task.runs->outputs()[0].tensor->tensor_name);
+      fetch(*task.runs->outputs()[0].tensor);
     }
     share.num_fetches = signature.fetches.size() - share.first_fetch;
     feeds.insert(task.runs->inputs()[0].tensor->tensor_name);
@@ -56,7 +61,7 @@ absl::StatusOr<MultiInferenceRuns::Plan> MultiInferenceRuns::MakePlan(
   }
   signature.feeds.assign(feeds.begin(), feeds.end());
   plan.num_feeds = feeds.size();
-  ASSIGN_OR_RETURN(plan.callable, make_run_(signature));
+  ASSIGN_OR_RETURN(plan.callable, make_run_(signature, rows));
   return plan;
 }
 

@@ -94,16 +94,16 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Make
   servable_options.check_method_names = options_->check_method_names;
   // Traces and metrics are within batching, so that they show a merged run of many requests as one.
   servable_options.wrap_run = [id = id_, tracer = options_->tracer, metrics = options_->metrics,
-                               run_wrapper = run_wrapper_,
-                               path = path_](std::shared_ptr<const Callable> callable)
-      -> absl::StatusOr<std::shared_ptr<const Callable>> {
+                               run_wrapper = run_wrapper_, path = path_](
+                                  std::shared_ptr<const Callable> callable,
+                                  RunRows rows) -> absl::StatusOr<std::shared_ptr<const Callable>> {
     if (tracer != nullptr) {
       callable = MakeTracedCallable(absl::StrCat("run ", id.name, "/", id.version), tracer,
                                     std::move(callable));
     }
     callable = MakeIntactCallable(path, std::move(callable));
     if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
-    if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable));
+    if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable), rows);
     return callable;
   };
   if (run_wrapper_ != nullptr) {

@@ -284,8 +284,8 @@ TEST_F(WeightsLoaderTest, WarmUpAndBatchingAreThoseOfTheGraphUnlessThereAreOwn) 
 // Says what was done with it.
 class CountingWrapper : public RunWrapper {
  public:
-  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
-      std::shared_ptr<const Callable> callable) override {
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(std::shared_ptr<const Callable> callable,
+                                                       RunRows) override {
     ++wrapped;
     return callable;
   }

@@ -185,12 +185,12 @@ ModelInfo InfoOf(const SavedModelBundle& bundle, const ServableId& id) {
 
 SavedModelServable::SavedModelServable(SavedModelBundle bundle, const Options& options)
     : Servable(InfoOf(bundle, options.id)), bundle_(std::move(bundle)), options_(options) {
-  MakeRun make_run =
-      [this](const RunSignature& signature) -> absl::StatusOr<std::shared_ptr<const Callable>> {
+  MakeRun make_run = [this](const RunSignature& signature,
+                            RunRows rows) -> absl::StatusOr<std::shared_ptr<const Callable>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const Callable> callable,
                      bundle_.session->MakeCallable(signature));
     if (options_.wrap_run == nullptr) return callable;
-    return options_.wrap_run(std::move(callable));
+    return options_.wrap_run(std::move(callable), rows);
   };
   for (const auto& [name, signature] : bundle_.signatures) {
     runs_[name] = std::make_unique<SignatureRuns>(name, signature, make_run);

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "runtime/session/saved_model.h"
+#include "serving/batching/run_wrapper.h"
 #include "serving/core/servable_id.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
@@ -39,7 +40,8 @@ class SavedModelServable final : public Servable {
     bool check_method_names = false;
     // Wraps each compiled run, which is how batching comes in. When it is empty, runs go straight
     // to the session.
-    std::function<absl::StatusOr<std::shared_ptr<const Callable>>(std::shared_ptr<const Callable>)>
+    std::function<absl::StatusOr<std::shared_ptr<const Callable>>(
+        std::shared_ptr<const Callable> callable, RunRows rows)>
         wrap_run;
     // Returns true if a run that began now might wait for others. When it is empty, runs never do.
     std::function<bool()> runs_may_wait;

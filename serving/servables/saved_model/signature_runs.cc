@@ -30,6 +30,12 @@ absl::Status CheckIsOneTensor(absl::string_view what, absl::string_view alias,
 
 }  // namespace
 
+RunRows RowsOf(const SignatureTensor& tensor) {
+  const PartialShape& shape = tensor.shape;
+  const bool is_fixed = shape.known_rank() && (shape.rank() == 0 || shape.dim(0) >= 0);
+  return is_fixed ? RunRows::kFixed : RunRows::kAny;
+}
+
 absl::Status RunCallable(const Callable& callable, const CallOptions& options,
                          absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches,
                          absl::Duration* run_time) {
@@ -102,18 +108,21 @@ absl::StatusOr<const SignatureRuns::Prepared*> SignatureRuns::Prepare(const Posi
     if (found != nullptr) return found;
   }
   RunSignature signature;
+  RunRows rows = RunRows::kAny;
   for (const auto& [alias, tensor, default_value] : inputs_) {
     RETURN_IF_ERROR(CheckIsOneTensor("input", alias, *tensor, name_,
                                      "export a signature with its parts as inputs"));
     signature.feeds.push_back(tensor->run_name);
+    rows = std::max(rows, RowsOf(*tensor));
   }
   for (const int position : prepared.positions) {
     const auto& [alias, tensor] = outputs_[position];
     RETURN_IF_ERROR(CheckIsOneTensor("output", alias, *tensor, name_,
                                      "name others in output_filter, or export its parts"));
     signature.fetches.push_back(tensor->run_name);
+    rows = std::max(rows, RowsOf(*tensor));
   }
-  ASSIGN_OR_RETURN(prepared.callable, make_run_(signature));
+  ASSIGN_OR_RETURN(prepared.callable, make_run_(signature, rows));
   return prepared_.Add(std::move(prepared));
 }
 

@@ -15,15 +15,19 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "runtime/session/saved_model.h"
+#include "serving/batching/run_wrapper.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/saved_model/append_only_list.h"
 #include "serving/servables/saved_model/request_samples.h"
 
 namespace tessera::serving {
 
-// Compiles feeds and fetches into a callable.
-using MakeRun =
-    std::function<absl::StatusOr<std::shared_ptr<const Callable>>(const RunSignature& signature)>;
+// Compiles feeds and fetches, whose rows the signatures declare so, into a callable.
+using MakeRun = std::function<absl::StatusOr<std::shared_ptr<const Callable>>(
+    const RunSignature& signature, RunRows rows)>;
+
+// Returns whether a tensor of a signature has a fixed number of rows.
+RunRows RowsOf(const SignatureTensor& tensor);
 
 // Runs `callable` with the deadline and the cancellation of the call, whose times it notes. If the
 // deadline passes before the run has ended, the error is DEADLINE_EXCEEDED "Timed out waiting for
