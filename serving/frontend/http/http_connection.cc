@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -280,6 +281,10 @@ void HttpConnection::End() {
 }
 
 void HttpConnection::Watch(Clock::time_point now) {
+  if (is_sending_ && socket_ != nullptr) {
+    const uint64_t taken = written_ - std::min(written_, socket_->num_unacknowledged());
+    deadline_ = DeadlineFor(transfer_start_, taken);
+  }
   if (now > deadline_) return Close();
   if (gone_ != nullptr && HasEnded(socket_->tcp())) std::exchange(gone_, nullptr)();
 }
@@ -323,7 +328,9 @@ void HttpConnection::AwaitRequest() {
 void HttpConnection::ReadRequest() {
   parser_.emplace();
   parser_->header_limit(options_.max_head_bytes);
-  parser_->body_limit(options_.max_body_bytes);
+  // Admit() compares the length that is announced, so that it can tell whose request it was.
+  parser_->body_limit(options_.admit != nullptr ? std::numeric_limits<uint64_t>::max()
+                                                : options_.max_body_bytes);
   had_head_ = false;
   context_ = {};
   transfer_start_ = Clock::now();
@@ -344,6 +351,10 @@ void HttpConnection::ParseRequest() {
     if (parser_->is_done()) return HandleRequest();
     if (parsed == 0 || buffer_.size() == 0) break;
   }
+  // The limits of head and body do not count extensions of chunks, and trailers.
+  if (had_head_ && buffer_.size() > options_.max_head_bytes) {
+    return Refuse(http::error::header_limit);
+  }
   deadline_ = DeadlineFor(transfer_start_, had_head_ ? parser_->get().body().size() : 0);
   Read(&HttpConnection::ParseRequest);
 }
@@ -356,6 +367,12 @@ bool HttpConnection::OnHead() {
   if (!HasKnownCoding(head)) {
     context_.keep_alive = false;
     Write(HttpStatusPage(501));
+    return false;
+  }
+  // HTTP/1.0 has no chunks, so that others may see the end of the request elsewhere (RFC 9112,
+  // section 6.1).
+  if (!context_.is_http_1_1 && head.count(http::field::transfer_encoding) > 0) {
+    Refuse(http::error::bad_transfer_encoding);
     return false;
   }
   if (options_.admit != nullptr && !Admit()) return false;
@@ -443,10 +460,20 @@ void HttpConnection::Write(HttpReply reply) {
   if (socket_->is_encrypted() && reply_body_.size() <= kMaxJoinedBytes) {
     reply_head_ += std::exchange(reply_body_, {});
   }
-  deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  socket_->AsyncWrite(
-      std::array<asio::const_buffer, 2>{asio::buffer(reply_head_), asio::buffer(reply_body_)},
-      [self = shared_from_this()](Error error, size_t) { self->OnWritten(error); });
+  Send(std::array<asio::const_buffer, 2>{asio::buffer(reply_head_), asio::buffer(reply_body_)},
+       [this](Error error, size_t) { OnWritten(error); });
+}
+
+template <typename Buffers, typename Handler>
+void HttpConnection::Send(const Buffers& buffers, Handler on_written) {
+  transfer_start_ = Clock::now();
+  deadline_ = DeadlineFor(transfer_start_, 0);
+  is_sending_ = true;
+  socket_->AsyncWrite(buffers, &written_,
+                      [self = shared_from_this(), on_written](Error error, size_t bytes) {
+                        self->is_sending_ = false;
+                        on_written(error, bytes);
+                      });
 }
 
 void HttpConnection::OnWritten(Error error) {
@@ -471,15 +498,13 @@ void HttpConnection::ContinueStream() {
   }
   is_writing_ = true;
   reply_body_ = std::exchange(unsent_, {});
-  deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  socket_->AsyncWrite(asio::buffer(reply_body_),
-                      [self = shared_from_this()](Error error, size_t bytes) {
-                        if (error) return self->Close();
-                        self->deadline_ = Clock::time_point::max();
-                        self->is_writing_ = false;
-                        self->link_->OnSent(bytes);
-                        self->ContinueStream();
-                      });
+  Send(asio::buffer(reply_body_), [this](Error error, size_t bytes) {
+    if (error) return Close();
+    deadline_ = Clock::time_point::max();
+    is_writing_ = false;
+    link_->OnSent(bytes);
+    ContinueStream();
+  });
 }
 
 void HttpConnection::EndAfterReply() {

@@ -94,6 +94,10 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
   // Waits for the end of the client's side, to call gone_.
   void WatchClient();
   void Write(HttpReply reply);
+  // Sends `buffers` and then calls `on_written(error, bytes)`, within the deadline of a transfer
+  // that begins now.
+  template <typename Buffers, typename Handler>
+  void Send(const Buffers& buffers, Handler on_written);
   void OnWritten(Error error);
   // Hands the handler the stream that it asked for.
   void BeginStream();
@@ -120,6 +124,8 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
   bool had_head_ = false;  // whether the head of the request was read
   HttpRequest request_;    // its head, if that must be admitted
   Clock::time_point transfer_start_;
+  bool is_sending_ = false;
+  uint64_t written_ = 0;  // of what is being sent
   // Deadline of the current step; max() while the client waits for the server.
   Clock::time_point deadline_ = Clock::time_point::max();
   HttpReplyContext context_;

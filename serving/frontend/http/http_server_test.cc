@@ -363,6 +363,50 @@ TEST_F(HttpServerTest, BoundsHeaders) {
   EXPECT_EQ(within.Ask("GET", "/" + std::string(8'000, 'x'))->status, 200);
 }
 
+// They come after the head, and are no part of the body.
+TEST_F(HttpServerTest, BoundsExtensionsOfChunksAndTrailers) {
+  options_.max_head_bytes = 10'000;
+  Start();
+  for (const char* body : {"1;a=", "0\r\nA: "}) {
+    HttpTestClient client(server_->port());
+    ASSERT_TRUE(client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    ASSERT_TRUE(client.Send(body));
+    // The rest may find the connection ended.
+    for (int i = 0; i < 100 && client.Send(std::string(1'000, 'x')); ++i) continue;
+    const auto reply = client.Read();
+    ASSERT_TRUE(reply.has_value()) << body;
+    EXPECT_EQ(reply->status, 431) << body;
+  }
+}
+
+TEST_F(HttpServerTest, OldClientsHaveNoChunks) {
+  Start();
+  HttpTestClient client(server_->port());
+  ASSERT_TRUE(
+      client.Send("POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n"
+                  "0\r\n\r\nGET /b HTTP/1.0\r\n\r\n"));
+  EXPECT_EQ(client.Read()->status, 400);
+  EXPECT_TRUE(client.WaitForEnd());
+}
+
+// Whatever its size, it is told of by the reply for bodies that are too large.
+TEST_F(HttpServerTest, ABodyBeyondAllLimitsIsRefusedLikeOthers) {
+  options_.admit = [](const HttpRequest&, uint64_t* max_body_bytes) {
+    *max_body_bytes = 10;
+    return std::optional<HttpReply>();
+  };
+  options_.body_too_large = [](const HttpRequest& head) {
+    return HttpReply{.status = 413, .body = "of " + head.target};
+  };
+  Start();
+  for (const char* length : {"11", "3000000000", "1000000000000000"}) {
+    HttpTestClient client(server_->port());
+    ASSERT_TRUE(
+        client.Send(absl::StrCat("POST /a HTTP/1.1\r\nContent-Length: ", length, "\r\n\r\n")));
+    EXPECT_EQ(client.Read()->body, "of /a") << length;
+  }
+}
+
 TEST_F(HttpServerTest, HeadersBeyondTheLimitsGetAReply) {
   Start();
   const std::string long_value(1000, 'x');
@@ -412,10 +456,11 @@ TEST_F(HttpServerTest, SlowClientsAreDropped) {
 
 TEST_F(HttpServerTest, ClientThatReadsNothingIsDropped) {
   options_.transfer_timeout = absl::Milliseconds(200);
-  options_.min_bytes_per_second = 1'000'000'000;
+  // By its size alone, the reply would have minutes.
+  options_.min_bytes_per_second = 10'000;
   Start();
   const ptrdiff_t before = OpenFiles();
-  HttpTestClient client(server_->port());
+  HttpTestClient client(server_->port(), /*ipv6=*/false, /*receive_buffer=*/4096);
   ASSERT_TRUE(client.Send("GET", "/large", ""));
   while (large_ == 0) absl::SleepFor(absl::Milliseconds(1));
   // The client's end of the connection is left.

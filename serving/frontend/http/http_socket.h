@@ -2,12 +2,16 @@
 // this header, which includes Boost.Asio.
 #pragma once
 
+#include <linux/sockios.h>
 #include <openssl/ssl.h>
+#include <sys/ioctl.h>
 
+#include <algorithm>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -63,6 +67,23 @@ class HttpSocket {
   void AsyncWrite(const Buffers& buffers, Handler handler) {
     if (is_encrypted()) return boost::asio::async_write(*tls_, buffers, std::move(handler));
     boost::asio::async_write(socket_, buffers, std::move(handler));
+  }
+  // The same, with *written kept at the number of bytes that the system took so far. It must
+  // outlive the operation.
+  template <typename Buffers, typename Handler>
+  void AsyncWrite(const Buffers& buffers, uint64_t* written, Handler handler) {
+    const auto most = [written](const boost::system::error_code& error, size_t bytes) -> size_t {
+      constexpr size_t kMostAtOnce = 64 << 10;
+      *written = bytes;
+      return error ? 0 : kMostAtOnce;
+    };
+    if (is_encrypted()) return boost::asio::async_write(*tls_, buffers, most, std::move(handler));
+    boost::asio::async_write(socket_, buffers, most, std::move(handler));
+  }
+  // Returns the number of bytes that were written and not yet taken by the client's system.
+  uint64_t num_unacknowledged() {
+    int bytes = 0;
+    return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 ? std::max(bytes, 0) : 0;
   }
 
  private:

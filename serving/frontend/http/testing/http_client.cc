@@ -16,7 +16,7 @@ namespace {
 constexpr int kWaitMilliseconds = 10'000;
 
 // Returns a socket, or -1.
-int Connect(int port, bool ipv6) {
+int Connect(int port, bool ipv6, int receive_buffer = 0) {
   sockaddr_in v4 = {};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(static_cast<uint16_t>(port));
@@ -27,6 +27,9 @@ int Connect(int port, bool ipv6) {
   v6.sin6_addr = in6addr_loopback;
   const int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
+  if (receive_buffer > 0) {
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+  }
   const int result = ipv6 ? connect(fd, reinterpret_cast<sockaddr*>(&v6), sizeof(v6))
                           : connect(fd, reinterpret_cast<sockaddr*>(&v4), sizeof(v4));
   if (result == 0) return fd;
@@ -42,7 +45,8 @@ bool HttpTestClient::IsOpen(int port) {
   return socket >= 0;
 }
 
-HttpTestClient::HttpTestClient(int port, bool ipv6) : socket_(Connect(port, ipv6)) {}
+HttpTestClient::HttpTestClient(int port, bool ipv6, int receive_buffer)
+    : socket_(Connect(port, ipv6, receive_buffer)) {}
 
 HttpTestClient::~HttpTestClient() {
   if (socket_ >= 0) close(socket_);

@@ -22,7 +22,9 @@ class HttpTestClient {
   // Returns true if a connection to the port can be made.
   static bool IsOpen(int port);
 
-  explicit HttpTestClient(int port, bool ipv6 = false);
+  // `receive_buffer` is the number of bytes that the system takes before they are read; 0: as many
+  // as it likes.
+  explicit HttpTestClient(int port, bool ipv6 = false, int receive_buffer = 0);
   ~HttpTestClient();
   HttpTestClient(const HttpTestClient&) = delete;
   HttpTestClient& operator=(const HttpTestClient&) = delete;
