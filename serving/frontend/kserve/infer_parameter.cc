@@ -21,6 +21,17 @@ absl::Status WrongKind(absl::string_view name, absl::string_view kind) {
   return absl::InvalidArgumentError(absl::StrCat("the parameter '", name, "' must be ", kind));
 }
 
+absl::StatusOr<bool> BoolOf(const InferParameter& parameter) {
+  if (const bool* value = std::get_if<bool>(&parameter.value)) return *value;
+  return WrongKind(parameter.name, "true or false");
+}
+
+absl::StatusOr<int64_t> CountOf(const InferParameter& parameter) {
+  const int64_t* value = std::get_if<int64_t>(&parameter.value);
+  if (value != nullptr && *value >= 0) return *value;
+  return WrongKind(parameter.name, "a whole number that is not negative");
+}
+
 }  // namespace
 
 absl::Status CheckRequestParameters(const InferParameters& parameters) {
@@ -32,9 +43,9 @@ absl::Status CheckRequestParameters(const InferParameters& parameters) {
           "the parameter '", name, "' is reserved: names must not begin with ", kReservedPrefix));
     }
     if ((name == "priority" || name == "timeout") && !is_unsigned) {
-      RETURN_IF_ERROR(CountParameter(parameters, name).status());
+      RETURN_IF_ERROR(CountOf(parameter).status());
     } else if (name == "sequence_start" || name == "sequence_end") {
-      RETURN_IF_ERROR(BoolParameter(parameters, name).status());
+      RETURN_IF_ERROR(BoolOf(parameter).status());
     } else if (name == "sequence_id" && !is_unsigned &&
                !std::holds_alternative<int64_t>(parameter.value) &&
                !std::holds_alternative<std::string>(parameter.value)) {
@@ -60,17 +71,14 @@ absl::StatusOr<std::optional<bool>> BoolParameter(const InferParameters& paramet
                                                   absl::string_view name) {
   const InferParameter* parameter = Find(parameters, name);
   if (parameter == nullptr) return std::nullopt;
-  if (const bool* value = std::get_if<bool>(&parameter->value)) return *value;
-  return WrongKind(name, "true or false");
+  return BoolOf(*parameter);
 }
 
 absl::StatusOr<std::optional<int64_t>> CountParameter(const InferParameters& parameters,
                                                       absl::string_view name) {
   const InferParameter* parameter = Find(parameters, name);
   if (parameter == nullptr) return std::nullopt;
-  const int64_t* value = std::get_if<int64_t>(&parameter->value);
-  if (value != nullptr && *value >= 0) return *value;
-  return WrongKind(name, "a whole number that is not negative");
+  return CountOf(*parameter);
 }
 
 }  // namespace tessera::serving

@@ -1,5 +1,6 @@
 #include "serving/frontend/kserve/kserve_rest.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -40,16 +41,18 @@ enum class Encoding { kNone, kGzip, kDeflate, kUnknown };
 Encoding EncodingOf(const HttpRequest& request) {
   const absl::string_view name = request.Header("Content-Encoding");
   if (name.empty() || absl::EqualsIgnoreCase(name, "identity")) return Encoding::kNone;
-  if (absl::EqualsIgnoreCase(name, "gzip")) return Encoding::kGzip;
+  if (absl::EqualsIgnoreCase(name, "gzip") || absl::EqualsIgnoreCase(name, "x-gzip")) {
+    return Encoding::kGzip;  // RFC 9110, section 8.4.1.3
+  }
   return absl::EqualsIgnoreCase(name, "deflate") ? Encoding::kDeflate : Encoding::kUnknown;
 }
 
-absl::Status InflateBody(HttpRequest& request) {
+absl::Status InflateBody(HttpRequest& request, size_t max_bytes = KServeRest::kMaxInflatedBytes) {
   const Encoding encoding = EncodingOf(request);
   if (encoding == Encoding::kNone) return absl::OkStatus();
   const auto inflate = encoding == Encoding::kGzip ? InflateGzip : InflateZlib;
   std::string inflated;
-  RETURN_IF_ERROR(inflate(request.body, KServeRest::kMaxInflatedBytes, &inflated));
+  RETURN_IF_ERROR(inflate(request.body, max_bytes, &inflated));
   request.body = std::move(inflated);
   return absl::OkStatus();
 }
@@ -98,6 +101,13 @@ bool KServeRest::Serves(const HttpRequest& request) {
   return absl::ConsumePrefix(&path, kRoot) && (path.empty() || path[0] == '/');
 }
 
+uint64_t KServeRest::MaxBodyBytes(const HttpRequest& head) {
+  const std::optional<KServePath> path = ParseKServePath(head.method, PathOfTarget(head.target));
+  const bool may_be_large =
+      path && (path->call == KServeCall::kInfer || path->call == KServeCall::kLoad);
+  return may_be_large ? std::numeric_limits<uint64_t>::max() : kMaxSettingBytes;
+}
+
 void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
   const absl::string_view target = PathOfTarget(request.target);
   std::optional<KServePath> path = ParseKServePath(request.method, target);
@@ -116,7 +126,7 @@ void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
       break;
   }
   std::string body;
-  absl::Status status = InflateBody(request);
+  absl::Status status = InflateBody(request, kMaxSettingBytes);
   if (status.ok()) status = Answer(request, *path, &body);
   // What probes ask is answered by these; a server that is not ready has not failed.
   const bool is_probe = path->call == KServeCall::kReady || path->call == KServeCall::kModelReady;

@@ -24,11 +24,13 @@ namespace tessera::serving {
 //   GET, POST  /v2/logging, /v2/trace/setting
 //
 // Errors are {"error": "..."} with the status of their code; 405 for another method, 415 for a
-// content encoding other than gzip and deflate. Bodies inflate to kMaxInflatedBytes at most.
+// content encoding other than gzip and deflate. Bodies inflate to kMaxInflatedBytes at most, and
+// those of calls that neither run nor load a model to kMaxSettingBytes.
 // Inferences are recorded in the handler's metrics, and run where RestRuns puts them. Thread-safe.
 class KServeRest {
  public:
   static constexpr size_t kMaxInflatedBytes = 100 << 20;
+  static constexpr size_t kMaxSettingBytes = 64 << 10;
 
   // `timeout` limits an inference; zero or less: not. The others must outlive this object.
   KServeRest(absl::Duration timeout, RequestHandler* handler, ModelRepository* repository,
@@ -37,6 +39,9 @@ class KServeRest {
 
   // Returns whether a request is for this protocol.
   static bool Serves(const HttpRequest& request);
+  // Returns the most bytes that the body of such a request may have. Calls that neither run nor
+  // load a model are answered on the thread that reads them, which others wait for.
+  static uint64_t MaxBodyBytes(const HttpRequest& head);
   // Requires Serves(). The destructor waits for the replies to loads and unloads.
   void Handle(HttpRequest request, HttpResponder respond);
   // Makes all inferences, loads and unloads, present and future, fail with CANCELLED.

@@ -1,8 +1,10 @@
 #include "serving/frontend/rest/rest_server.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/cpu_count.h"
@@ -33,6 +35,13 @@ HttpHandler ForOtherOrigins(bool with_tokens, HttpHandler handle) {
   };
 }
 
+// Returns whether the body is announced to be small enough for any call.
+bool HasSmallBody(const HttpRequest& head) {
+  uint64_t bytes;
+  return absl::SimpleAtoi(head.Header("Content-Length"), &bytes) &&
+         bytes <= KServeRest::kMaxSettingBytes;
+}
+
 }  // namespace
 
 RestServer::RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
@@ -59,9 +68,13 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
   http.max_body_bytes = options.max_body_bytes;
   http.certificates = options.certificates;
   RestAccess* const access = server->access_ ? &*server->access_ : nullptr;
-  http.admit = [access, handler](const HttpRequest& head, uint64_t* max_body_bytes) {
+  const bool has_kserve = server->kserve_.has_value();
+  http.admit = [access, handler, has_kserve](const HttpRequest& head, uint64_t* max_body_bytes) {
     std::optional<HttpReply> refusal;
     if (access != nullptr) refusal = access->Refuse(head, max_body_bytes);
+    if (has_kserve && !HasSmallBody(head) && KServeRest::Serves(head)) {
+      *max_body_bytes = std::min(*max_body_bytes, KServeRest::MaxBodyBytes(head));
+    }
     if (!refusal) refusal = RefuseLargeBody(*handler, head, max_body_bytes);
     AccessLog* const log = handler->access_log();
     if (refusal && log != nullptr) LogRefusal(log, head, *refusal);
