@@ -1,8 +1,10 @@
 #include "runtime/base/logging.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -45,15 +47,19 @@ bool IsStderrReady() {
   return is_ready;
 }
 
-// Lines that stderr did not take since it took one.
+// Lines that stderr did not take, or not as a whole, since it took one.
 std::atomic<int64_t> lost_lines{0};
 
-void WriteLine(absl::string_view line) {
-  for (size_t done = 0; done < line.size();) {
-    const ssize_t n = ::write(STDERR_FILENO, line.data() + done, line.size() - done);
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
+// Writes a line if stderr is ready. A pipe that is takes PIPE_BUF bytes at once without waiting for
+// its reader. Returns false if part of the line was not taken.
+bool WriteLine(absl::string_view line) {
+  while (!line.empty()) {
+    if (!IsStderrReady()) return false;
+    const ssize_t n = ::write(STDERR_FILENO, line.data(), std::min<size_t>(line.size(), PIPE_BUF));
+    if (n <= 0) return true;  // stderr takes nothing at all, as a closed one
+    line.remove_prefix(static_cast<size_t>(n));
   }
+  return true;
 }
 
 }  // namespace
@@ -67,16 +73,14 @@ LogMessage::~LogMessage() {
   const bool fatal = severity_ == LogSeverity::kFatal;
   if (fatal || static_cast<int>(severity_) >= MinSeverity().load(std::memory_order_relaxed)) {
     stream_ << '\n';
-    // One write a line: lines of several threads, or of several processes with the same stderr, do
-    // not mix.
-    if (!IsStderrReady()) {
-      ++lost_lines;
-    } else {
-      if (const int64_t lost = lost_lines.exchange(0); lost > 0) {
-        WriteLine(absl::StrCat("(", lost, " lines of the log are lost: nobody read them)\n"));
-      }
-      WriteLine(stream_.str());
+    // One write a line, but for very long ones: lines of several threads, or of several processes
+    // with the same stderr, do not mix.
+    std::string line = stream_.str();
+    const int64_t lost = IsStderrReady() ? lost_lines.exchange(0) : 0;
+    if (lost > 0) {
+      line = absl::StrCat("(", lost, " lines of the log are lost: nobody read them)\n", line);
     }
+    if (!WriteLine(line)) lost_lines += lost + 1;
   }
   if (fatal) std::abort();
 }

@@ -54,6 +54,24 @@ TEST(LoggingTest, AReaderThatHasStoppedHoldsNobodyUp) {
   for (const int fd : {ends[0], ends[1], before}) ::close(fd);
 }
 
+// A pipe that is ready takes a part of it, and would make the writer wait for the rest.
+TEST(LoggingTest, ALineBeyondThePipeHoldsNobodyUp) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_GT(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  LOG(INFO) << std::string(100'000, 'x');
+  std::string text(1 << 16, 0);
+  EXPECT_GT(::read(ends[0], text.data(), text.size()), 0);
+  LOG(INFO) << "read";
+  ::dup2(before, STDERR_FILENO);
+  text.resize(std::max<ssize_t>(0, ::read(ends[0], text.data(), text.size())));
+  EXPECT_THAT(text, MatchesRegex("\\(1 lines of the log are lost: nobody read them\\)\n"
+                                 "[^\n]*\\] read\n"));
+  for (const int fd : {ends[0], ends[1], before}) ::close(fd);
+}
+
 TEST(LoggingDeathTest, FailedCheckNamesItsCondition) {
   const int index = 7;
   CHECK(index < 8) << "not evaluated";

@@ -122,6 +122,14 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
       !std::all_of(values.begin(), values.end(), [](auto v) { return v == "other"; })) {
     return Get(std::vector<absl::string_view>(declaration_.labels.size(), "other"));
   }
+  if (std::any_of(values.begin(), values.end(),
+                  [](absl::string_view v) { return v.size() > kMaxValueBytes; })) {
+    std::vector<absl::string_view> shorter(values.begin(), values.end());
+    for (absl::string_view& value : shorter) {
+      if (value.size() > kMaxValueBytes) value = "other";
+    }
+    return Get(shorter);
+  }
   // Threads that run this at the same time may exceed the limit by one cell each.
   num_cells_.fetch_add(1, std::memory_order_relaxed);
   auto node = std::make_unique<Node>();

@@ -88,6 +88,8 @@ template <typename Cell>
 class MetricFamily {
  public:
   static constexpr int kMaxCells = 8192;
+  // A longer value of a label counts as "other": clients choose some, such as names of models.
+  static constexpr size_t kMaxValueBytes = 1024;
 
   explicit MetricFamily(MetricDeclaration declaration) : declaration_(std::move(declaration)) {}
   ~MetricFamily();

@@ -166,6 +166,17 @@ TEST(MetricsTest, EndlessLabelValuesShareOneCell) {
   EXPECT_EQ(family->Get({"other", "other"}).Value(), 10);
 }
 
+TEST(MetricsTest, LongLabelValuesShareOneCell) {
+  MetricsRegistry registry;
+  CounterFamily* family = registry.AddCounter("/c", {"model_name", "status"});
+  for (const char c : {'a', 'b', 'c'}) {
+    family->Get({std::string(CounterFamily::kMaxValueBytes + 1, c), "NOT_FOUND"}).Increment();
+  }
+  family->Get({std::string(CounterFamily::kMaxValueBytes, 'd'), "NOT_FOUND"}).Increment();
+  EXPECT_EQ(family->Get({"other", "NOT_FOUND"}).Value(), 3);
+  EXPECT_EQ(NumLines(registry.RenderMetrics()), 1 + 2);
+}
+
 TEST(MetricsTest, PassingCellsLookAsOthersUntilTheyAreErased) {
   MetricsRegistry registry;
   PassingCounterFamily* loads = registry.AddPassingCounter("/loads", {"model_path", "status"});

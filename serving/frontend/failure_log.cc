@@ -13,9 +13,15 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
 
+// Longer names and messages are cut: clients choose them.
+constexpr size_t kMaxTextBytes = 1024;
+
 // Returns text on one line. Apostrophes stay as they are.
 std::string Escaped(absl::string_view text) {
-  return absl::StrReplaceAll(absl::Utf8SafeCEscape(text), {{"\\'", "'"}});
+  const bool is_cut = text.size() > kMaxTextBytes;
+  return absl::StrCat(
+      absl::StrReplaceAll(absl::Utf8SafeCEscape(text.substr(0, kMaxTextBytes)), {{"\\'", "'"}}),
+      is_cut ? "..." : "");
 }
 
 }  // namespace

@@ -40,6 +40,16 @@ TEST(FailureLogTest, ApostrophesStayAsTheyAre) {
   EXPECT_THAT(GetCapturedStderr(), HasSubstr("NOT_FOUND: the model's \\\\'"));
 }
 
+TEST(FailureLogTest, LongNamesAndMessagesAreCut) {
+  FailureLog log;
+  const std::string name(100'000, 'm');
+  CaptureStderr();
+  log.Note("grpc", "Predict", name, absl::NotFoundError(name), kNoTrace, absl::Now());
+  const std::string line = GetCapturedStderr();
+  EXPECT_LT(line.size(), 4096);
+  EXPECT_THAT(line, AllOf(HasSubstr("mmm...'"), EndsWith("mmm...\n")));
+}
+
 TEST(FailureLogTest, WhatARequestDoesNotNameIsLeftOut) {
   FailureLog log;
   CaptureStderr();
