@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/directory_tree.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
@@ -93,9 +94,9 @@ AtomicFolder::~AtomicFolder() {
 }
 
 absl::Status AtomicFolder::Commit() {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_, error)) {
-    if (entry.is_directory(error)) RETURN_IF_ERROR(SyncFolder(entry.path()));
+  ASSIGN_OR_RETURN(const DirectoryTree tree, ReadDirectoryTree(temporary_));
+  for (const std::string& name : tree.directories) {
+    RETURN_IF_ERROR(SyncFolder(JoinPath(temporary_, name)));
   }
   RETURN_IF_ERROR(SyncFolder(temporary_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {

@@ -1,9 +1,7 @@
 #include "runtime/session/saved_model_writer.h"
 
 #include <climits>
-#include <filesystem>
 #include <random>
-#include <system_error>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,6 +11,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "runtime/base/atomic_folder.h"
+#include "runtime/base/directory_tree.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -230,14 +229,12 @@ absl::Status CopySavedModel(const std::string& source, const std::string& folder
   if (!HoldsSavedModel(source)) return ReadSavedModel(source).status();
   ASSIGN_OR_RETURN(const auto own, CheckpointReader::Open(VariablesPrefix(source)));
   ASSIGN_OR_RETURN(const std::vector<SavedTensor> all, ReplaceVariables(*own, variables));
+  // The target may be below the source: what is to be copied is listed before the target is there.
+  ASSIGN_OR_RETURN(const DirectoryTree tree, ReadDirectoryTree(source));
   ASSIGN_OR_RETURN(AtomicFolder target, AtomicFolder::Create(folder));
-  std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           source, std::filesystem::directory_options::follow_directory_symlink, error)) {
-    if (!entry.is_regular_file(error)) continue;
-    const std::string name = entry.path().lexically_relative(source).string();
+  for (const std::string& name : tree.files) {
     if (name.rfind("variables/", 0) == 0 || name == "fingerprint.pb") continue;
-    RETURN_IF_ERROR(CopyFile(entry.path(), JoinPath(target.temporary(), name)));
+    RETURN_IF_ERROR(CopyFile(JoinPath(source, name), JoinPath(target.temporary(), name)));
   }
   RETURN_IF_ERROR(WriteVariables(target.temporary(), all));
   if (FileExists(JoinPath(target.temporary(), "saved_model.pb"))) {

@@ -65,9 +65,10 @@ absl::Status WriteSavedModel(const std::string& folder, const tensorflow::MetaGr
 
 // Writes a SavedModel that is a copy of another one, assets and warm-up requests included, but for
 // the values of the variables of these keys. Others keep their values. Object graphs stay as they
-// are. Errors: ALREADY_EXISTS if `folder` is there; INVALID_ARGUMENT, both shapes being named, for
-// a key that the variables of `source` do not have, or have with another dtype or rank: extents
-// that a variable leaves open may have grown; those of CheckpointReader and CheckpointWriter.
+// are, and symbolic links become copies, see ReadDirectoryTree(). Errors: ALREADY_EXISTS if
+// `folder` is there; INVALID_ARGUMENT, both shapes being named, for a key that the variables of
+// `source` do not have, or have with another dtype or rank: extents that a variable leaves open may
+// have grown; those of ReadDirectoryTree(), CheckpointReader and CheckpointWriter.
 absl::Status CopySavedModel(const std::string& source, const std::string& folder,
                             absl::Span<const SavedTensor> variables);
 

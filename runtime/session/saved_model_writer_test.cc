@@ -1,6 +1,8 @@
 #include "runtime/session/saved_model_writer.h"
 
 #include <stdlib.h>
+#include <sys/fsuid.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -211,6 +213,35 @@ TEST_F(SavedModelWriterTest, ACopyHasOtherWeightsAndTheSameFiles) {
   EXPECT_EQ(*ReadFile(Path("m/2/") + words), "a b");
   EXPECT_EQ(*ReadFile(Path("m/1/saved_model.pb")), *ReadFile(Path("m/2/saved_model.pb")));
   EXPECT_NE(*ReadFile(Path("m/1/fingerprint.pb")), *ReadFile(Path("m/2/fingerprint.pb")));
+}
+
+TEST_F(SavedModelWriterTest, ALinkUpwardsIsNotCopied) {
+  ASSERT_TRUE(Write(Path("m/1"), Values(2, 0.5f)).ok());
+  std::filesystem::create_directory_symlink(".", Path("m/1/self"));
+  ASSERT_TRUE(CopySavedModel(Path("m/1"), Path("m/2"), {}).ok());
+  EXPECT_THAT(*ListDirectory(Path("m/2")),
+              ElementsAre("fingerprint.pb", "saved_model.pb", "variables"));
+}
+
+TEST_F(SavedModelWriterTest, ADirectoryThatCannotBeReadIsNamed) {
+  ASSERT_TRUE(Write(Path("m"), Values(2, 0.5f)).ok());
+  ASSERT_TRUE(CreateDirectories(Path("m/private")).ok());
+  std::filesystem::permissions(Path("m/private"), std::filesystem::perms::none);
+  std::filesystem::permissions(directory_, std::filesystem::perms::all);
+  // The paths are relative because another user may not search the directories around them.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_);
+  constexpr uid_t kNobody = 65534;
+  constexpr auto kInvalidUser = static_cast<uid_t>(-1);  // changes nothing
+  if (::geteuid() == 0) ::setfsuid(kNobody);             // root may read every directory
+  const bool is_root = ::setfsuid(kInvalidUser) == 0;
+  const absl::Status status = is_root ? absl::OkStatus() : CopySavedModel("m", "copy", {});
+  ::setfsuid(::geteuid());
+  std::filesystem::current_path(before);
+  if (is_root) GTEST_SKIP() << "root may read every directory";
+  EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("m/private"));
+  EXPECT_THAT(*ListDirectory(directory_), ElementsAre("m"));
 }
 
 TEST_F(SavedModelWriterTest, AVariableOfACopyMayHaveGrown) {
