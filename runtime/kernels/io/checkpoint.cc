@@ -1,13 +1,17 @@
 // Saving and restoring: the ops that TensorFlow's savers put into graphs.
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/file_system.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_v1.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/framework/kernel_registry.h"
@@ -44,7 +48,8 @@ absl::Status CheckNames(const KernelContext& ctx, int num_tensors) {
 // Reads tensors, or slices of them. Where the file allows, they alias the mapped checkpoint.
 // Errors: NOT_FOUND for the first tensor that is missing; if there is none, INVALID_ARGUMENT naming
 // all tensors of another type than declared; else the error of the tensor, of those that cannot be
-// read, whose name is first in order. TensorFlow has the same precedence.
+// read, whose name is first in order. TensorFlow has the same precedence. As there, a prefix
+// without an index may be the file of a checkpoint of version 1, or a pattern for its files.
 class RestoreV2Kernel : public OpKernel {
  public:
   explicit RestoreV2Kernel(const KernelBuild& build)
@@ -53,9 +58,17 @@ class RestoreV2Kernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const std::string prefix, ScalarString(ctx, 0, "prefix"));
     RETURN_IF_ERROR(CheckNames(ctx, ctx.num_outputs()));
-    ASSIGN_OR_RETURN(const auto checkpoint,
-                     OpenForStep<CheckpointReader>(ctx, "open_checkpoint", prefix));
-    RETURN_IF_ERROR(CheckTensors(ctx, checkpoint->reader(), prefix));
+    const auto opened = OpenForStep<CheckpointReader>(ctx, kOpenCheckpoint, prefix);
+    if (absl::IsNotFound(opened.status()) && !IsDirectory(prefix)) {
+      const auto old = OpenForStep<CheckpointV1Reader>(ctx, kOpenCheckpointV1, prefix);
+      if (!absl::IsNotFound(old.status())) {
+        RETURN_IF_ERROR(old.status());
+        return RestoreV1(ctx, (*old)->reader());
+      }
+    }
+    RETURN_IF_ERROR(opened.status());
+    const CheckpointReader& reader = (*opened)->reader();
+    RETURN_IF_ERROR(CheckTensors(ctx, reader, prefix));
     // The error is that of the first tensor by name, whichever thread finds one first: a damaged
     // file fails in the same words each time.
     absl::Mutex mu;
@@ -65,7 +78,7 @@ class RestoreV2Kernel : public OpKernel {
     constexpr double kCostPerTensor = 1e5;
     ctx.ParallelFor(ctx.num_outputs(), kCostPerTensor, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        absl::Status status = Restore(ctx, checkpoint->reader(), static_cast<int>(i));
+        absl::Status status = Restore(ctx, reader, static_cast<int>(i));
         if (status.ok()) continue;
         const std::string& name = ctx.input(1).flat<std::string>()[i];
         absl::MutexLock lock(&mu);
@@ -101,6 +114,20 @@ class RestoreV2Kernel : public OpKernel {
     absl::StatusOr<Tensor> tensor = slice.empty() ? reader.Read(name) : Slice(reader, name, slice);
     if (!tensor.ok()) return tensor.status();
     ctx.set_output(i, *std::move(tensor));
+    return absl::OkStatus();
+  }
+
+  absl::Status RestoreV1(KernelContext& ctx, const CheckpointV1Reader& reader) const {
+    for (size_t i = 0; i < dtypes_.size(); ++i) {
+      const std::string& slice = ctx.input(2).flat<std::string>()[i];
+      std::optional<ShapeAndSlice> place;
+      if (!slice.empty()) {
+        ASSIGN_OR_RETURN(place, ShapeAndSlice::Parse(slice));
+      }
+      ASSIGN_OR_RETURN(Tensor tensor,
+                       reader.Read(ctx.input(1).flat<std::string>()[i], dtypes_[i], place));
+      ctx.set_output(static_cast<int>(i), std::move(tensor));
+    }
     return absl::OkStatus();
   }
 
@@ -142,7 +169,9 @@ class SaveV2Kernel : public OpKernel {
       ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(slice));
       RETURN_IF_ERROR(writer.AddSlice(name, part.shape, part.slice, tensor));
     }
-    return writer.Finish();
+    RETURN_IF_ERROR(writer.Finish());
+    CloseForStep(ctx);
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("SaveV2", kCpu, SaveV2Kernel);
@@ -162,7 +191,10 @@ class MergeV2CheckpointsKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "'destination_prefix' must be a scalar, has shape ", ctx.input(1).shape().ToString()));
     }
-    return MergeCheckpoints(prefixes.flat<std::string>(), ctx.input(1).scalar<std::string>());
+    RETURN_IF_ERROR(
+        MergeCheckpoints(prefixes.flat<std::string>(), ctx.input(1).scalar<std::string>()));
+    CloseForStep(ctx);
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("MergeV2Checkpoints", kCpu, MergeV2CheckpointsKernel);

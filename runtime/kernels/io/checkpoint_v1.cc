@@ -56,7 +56,9 @@ class SaveKernel : public OpKernel {
       }
       parts.push_back({ctx.input(1).flat<std::string>()[i], *std::move(place), tensor});
     }
-    return WriteCheckpointV1(path, parts);
+    RETURN_IF_ERROR(WriteCheckpointV1(path, parts));
+    CloseForStep(ctx);
+    return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("Save", kCpu, SaveKernel<false>);
@@ -76,7 +78,7 @@ class RestoreKernel : public OpKernel {
       ASSIGN_OR_RETURN(place, ParsePlace(text));
     }
     ASSIGN_OR_RETURN(const auto checkpoint,
-                     OpenForStep<CheckpointV1Reader>(ctx, "open_checkpoint_v1", pattern));
+                     OpenForStep<CheckpointV1Reader>(ctx, kOpenCheckpointV1, pattern));
     ASSIGN_OR_RETURN(Tensor tensor, checkpoint->reader().Read(name, dtype_, place));
     ctx.set_output(0, std::move(tensor));
     return absl::OkStatus();

@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // The vector s as two slices, and the strings "text", by SaveSlices of TensorFlow 2.21.
 constexpr char kTheirs[] =
@@ -42,6 +43,34 @@ TEST(CheckpointV1OpsTest, TensorFlowsFileIsRestored) {
       RunOp("RestoreSlice", {Text(path), Text("s"), Text("3 0,2")}, {{"dt", DType::kFloat}});
   ASSERT_TRUE(part.ok()) << part.status();
   EXPECT_THAT(part->flat<float>(), ElementsAre(1, 2));
+}
+
+TEST(CheckpointV1OpsTest, RestoreV2ReadsIt) {
+  std::string file;
+  ASSERT_TRUE(absl::Base64Unescape(kTheirs, &file));
+  const std::string path = Path("theirs");
+  ASSERT_TRUE(WriteFileAtomically(path, file).ok());
+  const auto restore = [](const std::string& prefix, const std::string& name,
+                          const std::string& slice) {
+    return RunOp(
+        "RestoreV2",
+        {Text(prefix), Tensor::Vector<std::string>({name}), Tensor::Vector<std::string>({slice})},
+        {{"dtypes", std::vector<DType>{DType::kFloat}}});
+  };
+  const auto s = restore(path, "s", "");
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_THAT(s->flat<float>(), ElementsAre(1, 2, 3));
+  const auto part = restore(path, "s", "3 1,2");
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_THAT(part->flat<float>(), ElementsAre(2, 3));
+  EXPECT_TRUE(absl::IsNotFound(restore(path, "none", "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(restore(path, "text", "").status()));
+  // Errors name the index if there is neither kind of checkpoint.
+  for (const std::string& prefix : {Path("none"), ::testing::TempDir()}) {
+    const absl::Status status = restore(prefix, "s", "").status();
+    EXPECT_TRUE(absl::IsNotFound(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(".index"));
+  }
 }
 
 TEST(CheckpointV1OpsTest, WhatIsSavedIsRestored) {

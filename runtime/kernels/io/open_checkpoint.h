@@ -1,17 +1,22 @@
-// Checkpoints that stay open for the rest of a step.
+// Checkpoints that stay open until the step ends, or until one of its ops writes a checkpoint.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel.h"
 
 namespace tessera {
 
-// A checkpoint that is open for the rest of the step: graphs with a restore op for each variable
-// parse its index once, and the data files are mapped once.
+// The type names of the step's resources, one for each kind of reader.
+inline constexpr char kOpenCheckpoint[] = "open_checkpoint";
+inline constexpr char kOpenCheckpointV1[] = "open_checkpoint_v1";
+
+// An open checkpoint: graphs with a restore op for each variable parse its index once, and the data
+// files are mapped once.
 template <typename Reader>
 class OpenCheckpoint final : public Resource {
  public:
@@ -23,7 +28,7 @@ class OpenCheckpoint final : public Resource {
   const std::unique_ptr<Reader> reader_;
 };
 
-// Returns what Reader::Open(name) has opened in this step. `type_name` is one for each Reader.
+// Returns what Reader::Open(name) has opened in this step. `type_name` is that of the Reader.
 template <typename Reader>
 absl::StatusOr<IntrusivePtr<OpenCheckpoint<Reader>>> OpenForStep(const KernelContext& ctx,
                                                                  absl::string_view type_name,
@@ -40,6 +45,24 @@ absl::StatusOr<IntrusivePtr<OpenCheckpoint<Reader>>> OpenForStep(const KernelCon
                      ctx.step().step_resources->LookupOrCreate("", type_name, name, open));
   }
   return IntrusivePtr<OpenCheckpoint<Reader>>(static_cast<OpenCheckpoint<Reader>*>(resource.get()));
+}
+
+// Makes the restores that follow in this step open their files anew. To be called after a
+// checkpoint was written. All are closed, since one file may have several names: relative and
+// absolute paths, and patterns.
+inline void CloseForStep(const KernelContext& ctx) {
+  ResourceManager* const resources = ctx.step().step_resources;
+  if (resources == nullptr) return;
+  std::vector<std::pair<std::string, std::string>> open;  // types and names
+  resources->ForEach([&](const std::string& /*container*/, const std::string& type_name,
+                         const std::string& name, Resource&) {
+    if (type_name == kOpenCheckpoint || type_name == kOpenCheckpointV1) {
+      open.emplace_back(type_name, name);
+    }
+  });
+  for (const auto& [type_name, name] : open) {
+    resources->Delete("", type_name, name).IgnoreError();  // another op may have closed it
+  }
 }
 
 }  // namespace tessera

@@ -99,7 +99,7 @@ class LoadAndRemapMatrixKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const std::string path, NameInput(ctx, 0, "ckpt_path"));
     ASSIGN_OR_RETURN(const std::string name, NameInput(ctx, 1, "old_tensor_name"));
     ASSIGN_OR_RETURN(const auto checkpoint,
-                     OpenForStep<CheckpointReader>(ctx, "open_checkpoint", path));
+                     OpenForStep<CheckpointReader>(ctx, kOpenCheckpoint, path));
     ASSIGN_OR_RETURN(const CheckpointEntry entry, checkpoint->reader().Find(name));
     if (entry.dtype != DType::kFloat || entry.shape.rank() != 2) {
       return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' is ",
