@@ -1,8 +1,11 @@
 #include "runtime/exec/step_streams.h"
 
-#include <set>
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "runtime/exec/planner.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/function_calls.h"
@@ -22,20 +25,35 @@ bool UsesState(const Node& node) {
   return false;
 }
 
-// Returns whether the functions that the nodes of `graph` call use state. `seen` holds the names of
-// those that were looked at.
-bool CalledFunctionsUseState(const Graph& graph, std::set<std::string>* seen) {
-  for (const Node* node : graph.nodes()) {
-    for (const FunctionRef& function : CallsOf(graph, *node).functions) {
-      if (!seen->insert(function.name).second) continue;
-      if (graph.library() == nullptr) return true;
-      const absl::StatusOr<FunctionBody> body = graph.library()->Instantiate(function);
-      if (!body.ok()) return true;
-      for (const Node* inner : body->graph->nodes()) {
-        if (UsesState(*inner)) return true;
+// Number of functions that are looked at. A plan that calls more of them counts as one that uses
+// state: functions that hand one another on in attributes can be too many to look at.
+constexpr size_t kMaxFunctions = 2000;
+
+// Returns whether the functions that the nodes of `graph` call use state. `seen` holds those that
+// were looked at, with their attributes: a function may call what it is given in them.
+bool CalledFunctionsUseState(const Graph& graph, absl::flat_hash_set<std::string>* seen) {
+  std::vector<FunctionRef> open;
+  const auto add_calls = [&](const Graph& caller) {
+    for (const Node* node : caller.nodes()) {
+      for (FunctionRef& function : CallsOf(caller, *node).functions) {
+        if (seen->insert(AttrValue(function).ToString()).second) {
+          open.push_back(std::move(function));
+        }
       }
-      if (CalledFunctionsUseState(*body->graph, seen)) return true;
     }
+  };
+  add_calls(graph);
+  while (!open.empty()) {
+    if (graph.library() == nullptr || seen->size() > kMaxFunctions) return true;
+    const FunctionRef function = std::move(open.back());
+    open.pop_back();
+    const absl::StatusOr<FunctionBody> body = graph.library()->Instantiate(function);
+    if (!body.ok()) return true;
+    const auto& nodes = body->graph->nodes();
+    if (std::any_of(nodes.begin(), nodes.end(), [](const Node* n) { return UsesState(*n); })) {
+      return true;
+    }
+    add_calls(*body->graph);
   }
   return false;
 }
@@ -82,7 +100,11 @@ Device* StreamDevice(const StepContext& step, Device* device) {
 }
 
 bool SharesState(const Plan& plan, absl::Span<Device* const> devices) {
-  std::set<std::string> seen;
+  const bool has_streams = std::any_of(devices.begin(), devices.end(), [](const Device* device) {
+    return device->stream() != nullptr;
+  });
+  if (!has_streams) return false;
+  absl::flat_hash_set<std::string> seen;
   for (const Plan::Part& part : plan.parts) {
     for (const Device* device : devices) {
       if (device->full_name() != part.device || device->stream() == nullptr) continue;

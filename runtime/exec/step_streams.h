@@ -52,7 +52,8 @@ class StepStreams final : public Resource {
 Device* StreamDevice(const StepContext& step, Device* device);
 
 // Returns true if steps of the plan share state on devices with several streams: if nodes there, or
-// functions that nodes call, use variables or other resources that outlive the step.
+// functions that nodes call, use variables or other resources that outlive the step. True as well
+// if the nodes call more functions than can be looked at. False if no device has streams.
 bool SharesState(const Plan& plan, absl::Span<Device* const> devices);
 
 }  // namespace tessera
