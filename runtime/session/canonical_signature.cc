@@ -9,17 +9,18 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "runtime/framework/op.h"
+#include "runtime/kernels/fingerprint.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
 
-// The same bytes for equal messages.
+// Returns the same bytes for equal messages.
 std::string Serialize(const google::protobuf::MessageLite& message) {
-  std::string bytes;
+  std::string bytes(message.ByteSizeLong(), '\0');
   {
-    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::ArrayOutputStream stream(bytes.data(), static_cast<int>(bytes.size()));
     google::protobuf::io::CodedOutputStream coded(&stream);
     coded.SetSerializationDeterministic(true);
     message.SerializeToCodedStream(&coded);
@@ -30,6 +31,22 @@ std::string Serialize(const google::protobuf::MessageLite& message) {
 // Text that cannot be taken for something else, whatever follows it.
 void AppendTo(std::string* key, absl::string_view text) {
   absl::StrAppend(key, text.size(), ":", text, ";");
+}
+
+// Size in bytes up to which a key has messages themselves. It has a hash of larger ones: a constant
+// may be most of a model, and each signature that uses it has a key.
+constexpr size_t kMaxExactBytes = 64;
+
+// The counterpart of AppendTo() for messages.
+void AppendMessageTo(std::string* key, const google::protobuf::MessageLite& message) {
+  const std::string bytes = Serialize(message);
+  if (bytes.size() <= kMaxExactBytes) {
+    AppendTo(key, bytes);
+  } else {
+    const Fingerprint128Value hash = Fingerprint128(bytes);
+    absl::StrAppend(key, "#", bytes.size(), ":", absl::Hex(hash.low), ":", absl::Hex(hash.high),
+                    ";");
+  }
 }
 
 struct Input {
@@ -72,7 +89,7 @@ class CanonicalSignatures::Walk {
     // What can be fed is told by the node that is not run.
     AppendTo(&form_, node->second->op());
     if (node->second->attr().contains("dtype")) {
-      AppendTo(&form_, Serialize(node->second->attr().at("dtype")));
+      AppendMessageTo(&form_, node->second->attr().at("dtype"));
     } else {
       AppendTo(&form_, signatures_.NodeKey(*node->second));
     }
@@ -152,29 +169,39 @@ std::string CanonicalSignatures::FunctionKey(const std::string& name) {
       arg.mutable_attr()->erase("_user_specified_name");
     }
     for (auto& node : *definition.mutable_node_def()) node.clear_experimental_debug_info();
-    const auto id = function_ids_.emplace(Serialize(definition), function_ids_.size()).first;
+    std::string definition_key;
+    AppendMessageTo(&definition_key, definition);
+    const auto id = function_ids_.emplace(definition_key, function_ids_.size()).first;
     key = absl::StrCat("id ", id->second);
   }
   function_keys_.emplace(name, key);
   return key;
 }
 
-std::string CanonicalSignatures::NodeKey(const tensorflow::NodeDef& node) {
-  std::string key;
+const std::string& CanonicalSignatures::NodeKey(const tensorflow::NodeDef& node) {
+  const auto [known, is_new] = node_keys_.try_emplace(&node);
+  std::string& key = known->second;
+  if (!is_new) return key;
   AppendTo(&key, functions_.contains(node.op()) ? FunctionKey(node.op()) : node.op());
   AppendTo(&key, node.device());
   AppendTo(&key, NameMatters(node) ? node.name() : "");
-  const std::map<std::string, tensorflow::AttrValue> attrs(node.attr().begin(), node.attr().end());
-  for (auto [name, value] : attrs) {
+  std::map<absl::string_view, const tensorflow::AttrValue*> attrs;
+  for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
+  for (const auto& [name, value] : attrs) {
     AppendTo(&key, name);
-    if (value.has_func()) {
-      value.mutable_func()->set_name(FunctionKey(value.func().name()));
-    } else if (value.has_list()) {
-      for (auto& function : *value.mutable_list()->mutable_func()) {
+    if (!value->has_func() && value->list().func().empty()) {
+      AppendMessageTo(&key, *value);
+      continue;
+    }
+    tensorflow::AttrValue renamed = *value;
+    if (renamed.has_func()) {
+      renamed.mutable_func()->set_name(FunctionKey(renamed.func().name()));
+    } else {
+      for (auto& function : *renamed.mutable_list()->mutable_func()) {
         function.set_name(FunctionKey(function.name()));
       }
     }
-    AppendTo(&key, Serialize(value));
+    AppendMessageTo(&key, renamed);
   }
   return key;
 }

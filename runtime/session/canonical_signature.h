@@ -23,7 +23,8 @@ struct RunSignature;
 //   if (signatures.CanonicalKey(a) == signatures.CanonicalKey(b)) ...
 //
 // The key says what a run computes from its feeds, and leaves out how nodes and functions are
-// called. Equal keys mean equal results; runs with different keys may still compute the same.
+// called. Equal keys mean equal results, but for collisions of a hash of 128 bits that stands for
+// large attributes; runs with different keys may still compute the same.
 // Writers of SavedModels often give one function several signatures, each with a placeholder and a
 // wrapper of its own.
 //
@@ -42,10 +43,12 @@ class CanonicalSignatures {
 
   // Returns the key of a function. Functions that differ in nothing but their names share it.
   std::string FunctionKey(const std::string& name);
-  std::string NodeKey(const tensorflow::NodeDef& node);
+  // The reference is valid until the next call.
+  const std::string& NodeKey(const tensorflow::NodeDef& node);
 
   absl::flat_hash_map<absl::string_view, const tensorflow::NodeDef*> nodes_;
   absl::flat_hash_map<absl::string_view, const tensorflow::FunctionDef*> functions_;
+  absl::flat_hash_map<const tensorflow::NodeDef*, std::string> node_keys_;
   absl::flat_hash_map<std::string, std::string> function_keys_;  // by name
   absl::flat_hash_map<std::string, size_t> function_ids_;        // by definition without name
 };

@@ -198,6 +198,31 @@ TEST_F(CanonicalSignaturesTest, WhatIsComputedMatters) {
   EXPECT_NE(CanonicalKey({"x:0"}, {"after:0"}), CanonicalKey({"x:0"}, {"not_after:0"}));
 }
 
+void AddConst(const std::string& name, const std::string& bytes, tensorflow::GraphDef* graph) {
+  tensorflow::NodeDef* const node = graph->add_node();
+  node->set_name(name);
+  node->set_op("Const");
+  (*node->mutable_attr())["value"].mutable_tensor()->set_tensor_content(bytes);
+}
+
+TEST_F(CanonicalSignaturesTest, ContentsOfConstantsMatterAndLargeOnesAreNotInTheKey) {
+  for (const size_t size : {size_t{10}, size_t{1} << 20}) {
+    tensorflow::GraphDef graph;
+    const std::string bytes(size, 'a');
+    std::string others = bytes;
+    others.back() = 'b';
+    AddConst("first", bytes, &graph);
+    AddConst("second", bytes, &graph);
+    AddConst("third", others, &graph);
+    CanonicalSignatures signatures(graph);
+    const std::string key = signatures.CanonicalKey({.fetches = {"first:0"}});
+    EXPECT_LT(key.size(), 200);
+    EXPECT_EQ(key, signatures.CanonicalKey({.fetches = {"first:0"}}));
+    EXPECT_EQ(key, signatures.CanonicalKey({.fetches = {"second:0"}}));
+    EXPECT_NE(key, signatures.CanonicalKey({.fetches = {"third:0"}}));
+  }
+}
+
 TEST_F(CanonicalSignaturesTest, FeedsAreToldApartByPosition) {
   EXPECT_EQ(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}),
             CanonicalKey({"other_x:0", "x:0"}, {"ba:0"}));

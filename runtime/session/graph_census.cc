@@ -1,18 +1,21 @@
 #include "runtime/session/graph_census.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/device_name.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/attr_value_proto.h"
+#include "runtime/session/named_functions.h"
 #include "runtime/session/preferred_functions.h"
 #include "runtime/stablehlo/expand_call_modules.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -53,15 +56,12 @@ absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use, bool* has_g
   return absl::OkStatus();
 }
 
-using Functions = std::map<std::string, const tensorflow::FunctionDef*>;
+using Functions = std::map<std::string, const tensorflow::FunctionDef*, std::less<>>;
 
 // Appends the functions that a node calls, by its op or by its attributes.
-void AppendCalls(const tensorflow::NodeDef& node, std::vector<std::string>* names) {
+void AppendCalls(const tensorflow::NodeDef& node, std::vector<absl::string_view>* names) {
   names->push_back(node.op());
-  for (const auto& [attr, value] : node.attr()) {
-    if (value.has_func()) names->push_back(value.func().name());
-    for (const auto& function : value.list().func()) names->push_back(function.name());
-  }
+  AppendNamedFunctions(node, names);
 }
 
 // Returns the functions that the nodes of the graph call, and those that these call, by name.
@@ -70,7 +70,7 @@ Functions CalledFunctions(const tensorflow::GraphDef& graph) {
   for (const auto& function : graph.library().function()) {
     all[function.signature().name()] = &function;
   }
-  std::vector<std::string> names;
+  std::vector<absl::string_view> names;
   for (const tensorflow::NodeDef& node : graph.node()) AppendCalls(node, &names);
   while (!names.empty()) {
     const auto found = all.find(names.back());

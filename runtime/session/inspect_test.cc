@@ -112,6 +112,27 @@ TEST_F(InspectTest, CallsOfPythonAreToldApartFromCustomOps) {
   EXPECT_EQ(census.ops.at("Custom").detail, "");
 }
 
+TEST_F(InspectTest, FunctionsGivenToFunctionsAreCalled) {
+  tensorflow::GraphDef graph = GraphFromText(R"(
+    def given():
+      g = Custom()
+    return ()
+
+    def calls_given():
+      c = PartitionedCall() {f: $f}
+    return ()
+
+    call = PartitionedCall() {f: @calls_given}
+  )");
+  tensorflow::NameAttrList* const called =
+      (*graph.mutable_node(0)->mutable_attr())["f"].mutable_func();
+  (*called->mutable_attr())["f"].mutable_func()->set_name("given");
+  const GraphCensus census = TakeCensus(graph);
+  EXPECT_EQ(census.num_functions, 2);
+  ASSERT_EQ(census.ops.count("Custom"), 1);
+  EXPECT_THAT(census.ops.at("Custom").without_kernel, ElementsAre("given/g"));
+}
+
 TEST_F(InspectTest, OpsWithoutAKernelOnGpusAreTold) {
   const tensorflow::GraphDef graph = GraphFromText(R"(
     c = InspectTestOnCpu()

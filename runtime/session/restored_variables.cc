@@ -63,11 +63,17 @@ class RestoredVariables {
     return absl::OkStatus();
   }
 
-  absl::Status AddUses(const Node& node, int output, const std::string& key,
+  // Adds the variables that get an output of `restore`, directly or through other nodes.
+  absl::Status AddUses(const Node& restore, int output, const std::string& key,
                        const std::string& shape_and_slice) {
-    for (const Use& use : node.uses(output)) {
+    const auto& direct = restore.uses(output);
+    std::vector<Use> open(direct.begin(), direct.end());
+    while (!open.empty()) {
+      const Use use = open.back();
+      open.pop_back();
       if (use.node->IsOp("Identity") || use.node->IsOp("EnsureShape")) {
-        RETURN_IF_ERROR(AddUses(*use.node, 0, key, shape_and_slice));
+        const auto& further = use.node->uses(0);
+        open.insert(open.end(), further.begin(), further.end());
         continue;
       }
       if (but_tables_ && use.node->IsOp("LookupTableImportV2")) continue;

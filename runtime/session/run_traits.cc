@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "runtime/framework/op.h"
+#include "runtime/session/named_functions.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -89,10 +90,7 @@ bool RunTraits::Fulfils(const tensorflow::NodeDef& node, Predicate predicate, Na
              op == nullptr || !predicate(*op)) {
     return false;
   }
-  for (const auto& [name, attr] : node.attr()) {
-    if (attr.has_func()) called->push_back(attr.func().name());
-    for (const auto& function : attr.list().func()) called->push_back(function.name());
-  }
+  AppendNamedFunctions(node, called);
   return true;
 }
 

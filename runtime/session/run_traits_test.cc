@@ -13,8 +13,17 @@ namespace {
 
 REGISTER_OP("TestSaysNothing").Input("x: float").Output("y: float").Stateful();
 
+// Makes `node` call its function with the function `given` as attribute `f`.
+void GiveFunction(const std::string& node, const std::string& given, tensorflow::GraphDef* graph) {
+  for (tensorflow::NodeDef& candidate : *graph->mutable_node()) {
+    if (candidate.name() != node) continue;
+    tensorflow::NameAttrList* const called = (*candidate.mutable_attr())["f"].mutable_func();
+    (*called->mutable_attr())["f"].mutable_func()->set_name(given);
+  }
+}
+
 tensorflow::GraphDef Graph() {
-  return GraphFromText(R"(
+  tensorflow::GraphDef graph = GraphFromText(R"(
   def reader():
     r = ReadVariableOp()
   return ()
@@ -29,6 +38,10 @@ tensorflow::GraphDef Graph() {
 
   def calls_writer():
     c = PartitionedCall() {f: @writer}
+  return ()
+
+  def calls_given():
+    c = PartitionedCall() {f: $f}
   return ()
 
   def calls_itself():
@@ -63,6 +76,10 @@ tensorflow::GraphDef Graph() {
   cases = Case(x) {branches: [@reader, @writer]}
   direct = writer(x)
   loops = PartitionedCall() {f: @calls_itself}
+  gives_reader = calls_given() {f: @reader}
+  gives_writer = calls_given() {f: @writer}
+  passes_reader = StatefulPartitionedCall() {f: @calls_given}
+  passes_writer = StatefulPartitionedCall() {f: @calls_given}
   missing = PartitionedCall() {f: @nowhere}
   repeats = While(x) {cond: @reader, body: @reader}
   calls_loop = PartitionedCall(x) {f: @repeater}
@@ -71,6 +88,9 @@ tensorflow::GraphDef Graph() {
   reduced = ReduceDataset(x) {f: @reader}
   branch = Switch(x, x)
 )");
+  GiveFunction("passes_reader", "reader", &graph);
+  GiveFunction("passes_writer", "writer", &graph);
+  return graph;
 }
 
 bool IsPure(const std::string& fetch, const std::vector<std::string>& feeds = {"x:0"}) {
@@ -105,6 +125,13 @@ TEST(RunTraitsTest, WritersAreNot) {
   EXPECT_FALSE(IsPure("cases:0"));
   EXPECT_FALSE(IsPure("direct:0"));
   EXPECT_FALSE(IsPure("silent:0"));
+}
+
+TEST(RunTraitsTest, FunctionsGivenToFunctionsCount) {
+  EXPECT_TRUE(IsPure("gives_reader:0"));
+  EXPECT_FALSE(IsPure("gives_writer:0"));
+  EXPECT_TRUE(IsPure("passes_reader:0"));
+  EXPECT_FALSE(IsPure("passes_writer:0"));
 }
 
 TEST(RunTraitsTest, NobodyEndsTheWaitingOfARunOfItsOwn) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
@@ -49,8 +50,10 @@ absl::StatusOr<std::optional<StartRun>> RestoreRun(const tensorflow::MetaGraphDe
   // A model without variables has neither index nor data, though it may have a saver. That of one
   // with variables which are not there is told by CheckVariablesHaveValues().
   if (!FileExists(absl::StrCat(prefix, ".index"))) {
-    if (auto files = ListDirectory(JoinPath(directory, "variables"));
-        files.ok() && !files->empty()) {
+    const auto files = ListDirectory(JoinPath(directory, "variables"));
+    if (files.ok() && std::any_of(files->begin(), files->end(), [](const std::string& file) {
+          return absl::StartsWith(file, "variables.data-");
+        })) {
       return absl::NotFoundError(absl::StrCat("the checkpoint has data but no index: ", prefix,
                                               ".index is missing; was the model copied whole?"));
     }

@@ -219,6 +219,27 @@ TEST_F(SavedModelTest, MissingShardIsAnError) {
   EXPECT_FALSE(LoadStatus().ok());
 }
 
+TEST_F(SavedModelTest, DataWithoutAnIndexIsNotFound) {
+  CopyHere(kHalfPlusTwo);
+  fs::remove(File("variables/variables.index"));
+  const absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the checkpoint has data but no index"));
+}
+
+TEST_F(SavedModelTest, OtherFilesBesideVariablesAreNoCheckpoint) {
+  CopyHere(kHalfPlusTwo);
+  fs::remove_all(File("variables"));
+  Write("variables/.gitkeep", "");
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    (*meta_graph->mutable_collection_def())["saved_model_main_op"].mutable_node_list()->add_value(
+        "init");
+  });
+  absl::StatusOr<SavedModelBundle> bundle = LoadSavedModel(directory_, {"serve"}, {});
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  EXPECT_EQ(HalfPlusTwo(*bundle, 1), 2.5f);
+}
+
 TEST_F(SavedModelTest, OpsOfSignaturesWithoutKernelsAreListedInOneMessage) {
   CopyHere(kHalfPlusTwo);
   Edit([](tensorflow::MetaGraphDef* meta_graph) {
