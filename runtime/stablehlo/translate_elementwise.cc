@@ -14,10 +14,11 @@ enum ComparisonType { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
 bool IsFloat(const Expr& x) { return IsFloating(x.dtype()); }
 
 // Whether every element of a constant is zero.
+// Whether this is a constant zero without dimensions, which leaves others their shape.
 bool IsZero(const Expr& x) {
   if (x.empty() || !x.endpoint().node->IsOp("Const")) return false;
   auto value = x.endpoint().node->attr<Tensor>("value");
-  if (!value.ok() || value->num_elements() != 1) return false;
+  if (!value.ok() || value->rank() != 0) return false;
   const char* const bytes = value->raw();
   return std::all_of(bytes, bytes + value->size_bytes(), [](char byte) { return byte == 0; });
 }

@@ -70,7 +70,7 @@ int64_t TakenDimension(const xla::GatherDimensionNumbers& numbers, const Dims& o
   }
   const int64_t rank = static_cast<int64_t>(indices.size());
   const int64_t vector_dim = numbers.index_vector_dim();
-  const bool is_last = vector_dim == rank - 1 && indices[vector_dim] == 1;
+  const bool is_last = vector_dim >= 0 && vector_dim == rank - 1 && indices[vector_dim] == 1;
   if (!is_last && vector_dim != rank) return -1;
   const int64_t batch_rank = is_last ? rank - 1 : rank;
   int64_t next = 0;

@@ -72,7 +72,7 @@ void Reduce(Translator& t, const Operation& op) {
   if (op.results.size() != 1 || known == nullptr) return GeneralReduce(t, op, dimensions);
   const Expr init = t.Full(op.operands[1]);
   Expr result = Call(known->over_dimensions, {t.Full(op.operands[0]), t.Ints(dimensions)});
-  if (!IsIdentity(init, KnownReducer(op.regions[0]))) {
+  if (!IsIdentity(init, known->reducer)) {
     result = Call(known->of_two, {result, init});
   }
   t.Set(op.results[0], result);
@@ -142,6 +142,9 @@ void ReduceWindow(Translator& t, const Operation& op) {
 
 void Sort(Translator& t, const Operation& op) {
   if (op.regions.size() != 1) return t.Fail("it has no comparator");
+  if (op.results.size() != op.operands.size()) {
+    return t.Fail("it has another number of results than of operands");
+  }
   std::vector<Expr> inputs;
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
   inputs.push_back(t.Ints({t.IntAttr(op, "dimension")}));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/function_export.h"
@@ -15,6 +16,11 @@ namespace {
 // Functions that call each other can unfold to any size.
 constexpr int64_t kMaxOperations = 500'000;
 constexpr int kMaxCallDepth = 200;
+
+// Whether a value of one type may stand for one of the other: dimensions may be known of one alone.
+bool AreAlike(const Type& a, const Type& b) {
+  return a.dtype == b.dtype && a.dimensions.size() == b.dimensions.size();
+}
 
 const absl::flat_hash_map<absl::string_view, Handler>& Handlers() {
   static const auto* const handlers = [] {
@@ -113,14 +119,14 @@ void Translator::TranslateOperation(const Operation& op) {
 void Translator::TranslateCall(absl::string_view callee, const Operation& call) {
   const Function* const function = module_.FindFunction(callee);
   if (function == nullptr) return Fail(absl::StrCat("there is no function '", callee, "'"));
-  if (std::find(calls_.begin(), calls_.end(), callee) != calls_.end() ||
-      calls_.size() >= kMaxCallDepth) {
-    return Fail(absl::StrCat("function '", callee, "' calls itself"));
-  }
+  if (CallsItself(callee)) return;
   if (function->body.arguments.size() != call.operands.size()) {
     return Fail(absl::StrCat("function '", callee, "' takes another number of arguments"));
   }
   for (size_t i = 0; i < call.operands.size(); ++i) {
+    if (!AreAlike(type(function->body.arguments[i]), type(call.operands[i]))) {
+      return Fail(absl::StrCat("function '", callee, "' takes arguments of other types"));
+    }
     values_[function->body.arguments[i]] = Get(call.operands[i]);
   }
   calls_.emplace_back(callee);
@@ -130,7 +136,19 @@ void Translator::TranslateCall(absl::string_view callee, const Operation& call) 
   if (results.size() != call.results.size()) {
     return Fail(absl::StrCat("function '", callee, "' has another number of results"));
   }
-  for (size_t i = 0; i < results.size(); ++i) values_[call.results[i]] = Get(results[i]);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!AreAlike(type(results[i]), type(call.results[i]))) {
+      return Fail(absl::StrCat("function '", callee, "' has results of other types"));
+    }
+    values_[call.results[i]] = Get(results[i]);
+  }
+}
+
+bool Translator::CallsItself(absl::string_view callee) {
+  const bool calls_itself = std::find(calls_.begin(), calls_.end(), callee) != calls_.end() ||
+                            calls_.size() >= kMaxCallDepth;
+  if (calls_itself) Fail(absl::StrCat("function '", callee, "' calls itself"));
+  return calls_itself;
 }
 
 Value Translator::Get(ValueId id) {
@@ -279,6 +297,12 @@ std::vector<Expr> Translator::CapturedArguments(const std::vector<ValueId>& capt
 std::string Translator::AddFunction(const Region& region, const std::vector<ValueId>& captured,
                                     bool is_loop_body) {
   if (!status().ok()) return "";
+  if (output_->depth >= kMaxCallDepth) {
+    Fail("its regions and those of the functions it calls nest too deeply");
+    return "";
+  }
+  ++output_->depth;
+  const absl::Cleanup leave = [this] { --output_->depth; };
   Graph graph;
   Translator inner(module_, output_, &graph, this);
   FunctionExport function;
@@ -329,7 +353,11 @@ std::string Translator::AddCalledFunction(const Operation& custom_call) {
     Fail("it calls no function of the module");
     return "";
   }
-  return AddFunction(function->body, {});
+  if (CallsItself(*name)) return "";
+  calls_.push_back(*name);
+  std::string added = AddFunction(function->body, {});
+  calls_.pop_back();
+  return added;
 }
 
 }  // namespace tessera::stablehlo

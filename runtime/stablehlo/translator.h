@@ -39,6 +39,7 @@ struct FunctionOutput {
   tensorflow::FunctionDefLibrary* library = nullptr;
   std::string prefix;  // of the names of new functions
   int count = 0;
+  int depth = 0;           // of the functions that are being translated, one within the other
   int64_t operations = 0;  // translated so far, of all functions
 };
 
@@ -65,6 +66,8 @@ class Translator {
   std::vector<ValueId> Translate(const Region& region);
   // Translates a call of a function of the module.
   void TranslateCall(absl::string_view callee, const Operation& call);
+  // Returns true, and fails, if a function that is to be called is being translated already.
+  bool CallsItself(absl::string_view callee);
 
   // The value as it is.
   Value Get(ValueId value);
