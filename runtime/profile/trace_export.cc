@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
+#include "runtime/base/valid_utf8.h"
 #include "tsl/profiler/protobuf/xplane.pb.h"
 
 namespace tessera {
@@ -59,7 +60,7 @@ class PlaneWriter {
     if (is_new) {
       auto& metadata = (*plane_->mutable_event_metadata())[id->second];
       metadata.set_id(id->second);
-      metadata.set_name(std::string(event.name));
+      metadata.set_name(ToValidUtf8(event.name));
       AddStat(kCategory, event.category, metadata.mutable_stats());
     }
     return id->second;
@@ -73,7 +74,7 @@ class PlaneWriter {
     }
     XStat* const stat = stats->Add();
     stat->set_metadata_id(id->second);
-    stat->set_str_value(value);
+    stat->set_str_value(ToValidUtf8(value));
   }
 
   XPlane* const plane_;

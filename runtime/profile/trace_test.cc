@@ -95,6 +95,20 @@ TEST(TraceExportTest, XSpaceHasALineForEachThread) {
   ASSERT_EQ(space.warnings_size(), 1);
 }
 
+TEST(TraceExportTest, BytesThatAreNotUtf8DoNotSpoilTheTrace) {
+  Trace trace{.start = 1000, .end = 9000};
+  trace.events = {Event("predict \xff\xfe", 2000, 3000)};
+  trace.events[0].arguments = {{"trace_id", "\xe4"}};
+  tensorflow::profiler::XSpace space;
+  ToXSpace(trace, &space);
+  tensorflow::profiler::XSpace read;
+  ASSERT_TRUE(read.ParseFromString(space.SerializeAsString()));
+  const auto& plane = read.planes(0);
+  const auto& event = plane.lines(0).events(0);
+  EXPECT_EQ(plane.event_metadata().at(event.metadata_id()).name(), "predict \uFFFD\uFFFD");
+  EXPECT_EQ(event.stats(0).str_value(), "\uFFFD");
+}
+
 TEST(TraceExportTest, EventsOfALineNestOrFollowEachOther) {
   Trace trace{.start = 0, .end = 9000};
   trace.events = {Event("outer", 0, 5000),

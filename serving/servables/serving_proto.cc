@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/base/valid_utf8.h"
 
 namespace tessera::serving {
 
@@ -77,7 +78,7 @@ void FillModelSpec(const ServableId& id, absl::string_view signature_name,
 
 void FillStatus(const absl::Status& status, tensorflow::serving::StatusProto* proto) {
   proto->set_error_code(static_cast<tensorflow::error::Code>(status.raw_code()));
-  proto->set_error_message(std::string(status.message()));
+  proto->set_error_message(ToValidUtf8(status.message()));
 }
 
 void FillModelStatus(absl::Span<const ServableState> states,

@@ -67,6 +67,8 @@ void FillModelSpec(const ServableId& id, absl::string_view signature_name,
 // Adds the states of versions to a message.
 void FillModelStatus(absl::Span<const ServableState> states,
                      tensorflow::serving::GetModelStatusResponse* proto);
+// In the message U+FFFD takes the place of bytes that are not UTF-8, because readers of protocol
+// buffers reject a whole message for one such string.
 void FillStatus(const absl::Status& status, tensorflow::serving::StatusProto* proto);
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto);
