@@ -57,6 +57,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address,
                                        const std::optional<ClientTls>& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   const auto credentials = ChannelCredentialsOf(tls, &arguments);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }

@@ -171,7 +171,8 @@ class RolloutCall {
         Print(absl::StrCat(RolloutEventLine(event, absl::LocalTimeZone()), "\n"));
       }
     }
-    context.TryCancel();
+    // A cancelled call loses the status with which the server ended it.
+    if (!status.ok()) context.TryCancel();
     const grpc::Status end = reader->Finish();
     return status.ok() ? Readable(end, arguments_) : status;
   }

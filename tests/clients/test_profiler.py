@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import json
+import os
 import subprocess
 import threading
 
@@ -54,9 +55,13 @@ def busy(serving, client):
         yield serving
 
 
-def profile(*arguments):
+def profile(*arguments, **environment):
     return subprocess.run(
-        [binary(), "profile", *map(str, arguments)], capture_output=True, text=True, check=False
+        [binary(), "profile", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
     )
 
 
@@ -197,6 +202,14 @@ def test_an_xspace_for_tensorboard(busy, tmp_path):
     assert done.returncode == 0, done.stderr
     (plane,) = xplane_pb2.XSpace.FromString(path.read_bytes()).planes
     assert "predict m/123" in names_of(plane)
+
+
+def test_proxies_are_not_asked(serving, tmp_path):
+    done = profile(
+        serving.grpc_address, f"--output={tmp_path / 'trace.json'}", "--duration=0.001",
+        grpc_proxy=f"http://127.0.0.1:{free_port()}", no_grpc_proxy="", no_proxy="",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_batch_is_one_run_that_its_requests_wait_for(start_batching, tmp_path):

@@ -1,3 +1,5 @@
+#include "Eigen/Core"
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -35,6 +37,42 @@ const rapidjson::Value* Member(const rapidjson::Value* object, const char* name)
   if (object == nullptr || !object->IsObject()) return nullptr;
   const auto found = object->FindMember(name);
   return found == object->MemberEnd() ? nullptr : &found->value;
+}
+
+// Returns the type as which the numbers of an output are read: requests cannot have all the types
+// that answers have.
+DType ReadableType(DType dtype) {
+  switch (dtype) {
+    case DType::kHalf:
+    case DType::kBfloat16:
+      return DType::kFloat;
+    case DType::kUint16:
+      return DType::kInt32;
+    default:
+      return dtype;
+  }
+}
+
+template <typename From, typename To>
+absl::StatusOr<Tensor> Convert(const Tensor& from) {
+  ASSIGN_OR_RETURN(Tensor to, Tensor::Allocate(DTypeOf<To>, from.shape()));
+  absl::c_transform(from.flat<From>(), to.flat<To>().begin(),
+                    [](From value) { return static_cast<To>(value); });
+  return to;
+}
+
+// Returns an output of this type whose numbers were read as ReadableType().
+absl::StatusOr<Tensor> FromReadable(Tensor tensor, DType dtype) {
+  switch (dtype) {
+    case DType::kHalf:
+      return Convert<float, Eigen::half>(tensor);
+    case DType::kBfloat16:
+      return Convert<float, Eigen::bfloat16>(tensor);
+    case DType::kUint16:
+      return Convert<int32_t, uint16_t>(tensor);
+    default:
+      return tensor;
+  }
 }
 
 // Encodes what separates the parts of a path, and what no path may have.
@@ -121,7 +159,9 @@ class RestCodec final : public ModelCodec {
     const std::string body =
         absl::StrCat(answer.substr(0, key), "\"inputs\"", answer.substr(key + kKey.size()));
     std::vector<InputType> types;
-    for (const auto& [name, info] : signature.outputs) types.push_back({name, info.dtype});
+    for (const auto& [name, info] : signature.outputs) {
+      types.push_back({name, ReadableType(info.dtype)});
+    }
     PredictBody decoded;
     RETURN_IF_ERROR(DecodePredictBody(
         body,
@@ -130,7 +170,11 @@ class RestCodec final : public ModelCodec {
         },
         &decoded));
     Outputs outputs;
-    for (auto& [name, tensor] : decoded.inputs) outputs.emplace_back(name, std::move(tensor));
+    for (auto& [name, tensor] : decoded.inputs) {
+      const DType dtype = signature.outputs.at(std::string(name)).dtype;
+      ASSIGN_OR_RETURN(Tensor output, FromReadable(std::move(tensor), dtype));
+      outputs.emplace_back(name, std::move(output));
+    }
     return outputs;
   }
 

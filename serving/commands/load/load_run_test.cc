@@ -61,22 +61,28 @@ class MadeUpServer final : public LoadClock, public RequestTarget {
   size_t most_under_way_ = 0;
 };
 
-// Answers "[1]" after `on_request`, on one thread; to a GET, an error with its path and header
-// "key".
+// Answers "[1]" after `on_request`, on one thread; to a GET, an error with its path and its headers
+// "key" and "Host". Listens on all addresses unless one is given.
 class Http {
  public:
-  explicit Http(std::function<void()> on_request = [] {}) {
-    server_ = HttpServer::Start({}, [on_request](HttpRequest request, HttpResponder respond) {
+  explicit Http(
+      std::function<void()> on_request = [] {}, const std::string& address = "") {
+    server_ = HttpServer::Start({.address = address}, [on_request](HttpRequest request,
+                                                                   HttpResponder respond) {
                 on_request();
                 if (request.method == "GET") {
                   return respond({.status = 404,
                                   .body = absl::StrCat("{\"error\": \"", request.target, " ",
-                                                       request.Header("key"), "\"}")});
+                                                       request.Header("key"), " ",
+                                                       request.Header("host"), "\"}")});
                 }
                 respond({.status = request.body == "good" ? 200 : 400, .body = "[1]"});
               }).value();
   }
-  std::string url() const { return absl::StrCat("rest://127.0.0.1:", server_->port(), "/path"); }
+  std::string url(absl::string_view host = "127.0.0.1") const {
+    return absl::StrCat("rest://", host, ":", port(), "/path");
+  }
+  int port() const { return server_->port(); }
 
  private:
   std::unique_ptr<HttpServer> server_;
@@ -242,7 +248,23 @@ absl::Status Ask(const RequestTarget::Options& options, const std::string& reque
 TEST(RequestTargetTest, AnEmptyRequestGetsWithItsHeadersAndErrorsAreTakenFromJson) {
   Http http;
   EXPECT_EQ(Ask({.url = http.url(), .headers = {{"key", "value"}}}, ""),
-            absl::NotFoundError("/path value"));
+            absl::NotFoundError(absl::StrCat("/path value 127.0.0.1:", http.port())));
+}
+
+TEST(RequestTargetTest, TheHostHeaderOfAnIpv6AddressHasBrackets) {
+  if (!HttpServer::Start({.address = "::1"}, [](HttpRequest, HttpResponder) {}).ok()) {
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  Http http;
+  EXPECT_EQ(Ask({.url = http.url("[::1]"), .headers = {{"key", "value"}}}, ""),
+            absl::NotFoundError(absl::StrCat("/path value [::1]:", http.port())));
+}
+
+TEST(RequestTargetTest, AllAddressesOfAHostAreTried) {
+  Http http([] {}, "127.0.0.1");
+  // An empty host stands for the loopback addresses of both families, that of IPv6 first.
+  const absl::Status status = Ask({.url = http.url("")}, "good");
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST(RequestTargetTest, AMethodOfGrpcMayBeNamed) {

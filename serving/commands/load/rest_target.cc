@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "rapidjson/document.h"
 
@@ -31,6 +32,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using Error = boost::system::error_code;
 using Endpoint = asio::ip::tcp::endpoint;
+using Endpoints = asio::ip::tcp::resolver::results_type;
 
 // Returns the code that a server of TensorFlow Serving's REST API stands for by an HTTP status.
 absl::StatusCode CodeOf(unsigned http_status) {
@@ -80,6 +82,12 @@ std::string HeaderLines(const std::vector<std::pair<std::string, std::string>>& 
   return lines;
 }
 
+// Returns the value of the header Host, in which an IPv6 address has brackets.
+std::string HostOf(const RestAddress& address) {
+  const bool is_ipv6 = absl::StrContains(address.host, ':');
+  return absl::StrCat(is_ipv6 ? "[" : "", address.host, is_ipv6 ? "]:" : ":", address.port);
+}
+
 struct Pending {
   const std::string* bytes;
   RequestTarget::OnReply on_reply;
@@ -87,7 +95,7 @@ struct Pending {
 
 // Where a connection leads, and how.
 struct Peer {
-  Endpoint endpoint;
+  Endpoints endpoints;                      // addresses of the host, tried in turn
   std::string name;                         // that its certificate must have
   std::unique_ptr<asio::ssl::context> tls;  // null: no encryption
 };
@@ -105,7 +113,7 @@ class Connection {
     pending_ = std::move(pending);
     stream_.expires_after(absl::ToChronoNanoseconds(timeout_));
     if (stream_.socket().is_open()) return Write();
-    stream_.async_connect(peer_.endpoint, [this](Error error) {
+    stream_.async_connect(peer_.endpoints, [this](Error error, const Endpoint&) {
       if (error) return Fail("cannot connect", error);
       stream_.socket().set_option(asio::ip::tcp::no_delay(true), error);
       peer_.tls == nullptr ? Write() : Encrypt();
@@ -183,7 +191,7 @@ class RestTarget : public RequestTarget {
              const std::vector<std::string>& requests)
       : options_(options), work_(asio::make_work_guard(io_)) {
     for (const std::string& body : requests) {
-      const std::string head = absl::StrCat(address.path, " HTTP/1.1\r\nHost: ", address.host,
+      const std::string head = absl::StrCat(address.path, " HTTP/1.1\r\nHost: ", HostOf(address),
                                             "\r\n", HeaderLines(options.headers));
       requests_.push_back(body.empty()
                               ? absl::StrCat("GET ", head, "\r\n")
@@ -200,12 +208,11 @@ class RestTarget : public RequestTarget {
   absl::Status Start(const RestAddress& address) {
     Error error;
     asio::ip::tcp::resolver resolver(io_);
-    const auto found = resolver.resolve(address.host, address.port, error);
-    if (error || found.empty()) {
+    peer_.endpoints = resolver.resolve(address.host, address.port, error);
+    if (error || peer_.endpoints.empty()) {
       return absl::UnavailableError(
           absl::StrCat("no address of ", address.host, ":", address.port, ": ", error.message()));
     }
-    peer_.endpoint = found.begin()->endpoint();
     if (options_.tls) {
       auto tls = SslContextOf(*options_.tls);
       if (!tls.ok()) return tls.status();
