@@ -16,6 +16,7 @@
 #include "serving/frontend/admin/rollout_calls.h"
 #include "serving/frontend/admin/rollout_feed.h"
 #include "serving/frontend/admin/rollout_routes.h"
+#include "serving/frontend/grpc/calls_under_way.h"
 #include "serving/frontend/http/http_server.h"
 #include "serving/frontend/http/http_target.h"
 
@@ -33,8 +34,9 @@ std::vector<HttpRoute> Joined(std::vector<HttpRoute> routes, std::vector<HttpRou
   return routes;
 }
 
-std::unique_ptr<grpc::Server> MakeGrpcServer(grpc::Service* service) {
+std::unique_ptr<grpc::Server> MakeGrpcServer(grpc::Service* service, CallsUnderWay* calls) {
   grpc::ServerBuilder builder;
+  calls->CountFor(&builder);
   builder.RegisterService(service);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
@@ -66,7 +68,7 @@ class AdminServer::Impl {
 
   absl::Status Listen(int port, const std::string& address,
                       std::shared_ptr<ServerCertificates> certificates) {
-    grpc_ = MakeGrpcServer(&service_);
+    grpc_ = MakeGrpcServer(&service_, &grpc_calls_);
     if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
     HttpServer::Options http;
     http.port = port;
@@ -94,7 +96,7 @@ class AdminServer::Impl {
   void Shutdown(absl::Time deadline) {
     feed_.Stop();
     if (http_ != nullptr) http_->Shutdown(deadline);
-    if (grpc_ != nullptr) grpc_->Shutdown(absl::ToChronoTime(deadline));
+    if (grpc_ != nullptr) grpc_calls_.Shutdown(grpc_.get(), deadline);
   }
 
  private:
@@ -140,6 +142,7 @@ class AdminServer::Impl {
   const HttpRoutes routes_;
   std::unique_ptr<ElasticPool> pool_;
   AdminService service_;
+  CallsUnderWay grpc_calls_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<HttpServer> http_;
 };

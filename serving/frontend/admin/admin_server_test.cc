@@ -351,6 +351,14 @@ TEST_F(AdminServerTest, ShutdownEndsWatches) {
   EXPECT_FALSE(HttpTestClient::IsOpen(server_->port()));
 }
 
+TEST_F(AdminServerTest, SilentGrpcClientHoldsUpNoShutdown) {
+  Start();
+  HttpTestClient silent(server_->port());
+  silent.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  EXPECT_TRUE(silent.ReadUntil(std::string(4, '\0')).has_value());  // gRPC has sent its settings
+  server_->Shutdown(absl::InfiniteFuture());
+}
+
 TEST_F(AdminServerTest, BrokenHttp2EndsAlone) {
   Start();
   HttpTestClient broken(server_->port());

@@ -1,5 +1,8 @@
-// DispatchCall: finds the model of a call and answers it on the thread that suits it.
+// DispatchRead and DispatchCall: read the message of a call, find its model and answer it, each on
+// the thread that suits it.
 #pragma once
+
+#include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
 #include <utility>
@@ -20,6 +23,17 @@ namespace tessera::serving {
 inline constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
 // Copying this much into tensors takes about as long.
 inline constexpr size_t kInlineBytes = 512 << 10;
+
+// Calls `read()`, which parses `message` and goes on with the call, on this thread of gRPC's; on
+// the pool if the message is so large that other calls would notice how long parsing holds the
+// thread. The model is not known before that, so the closure belongs to no model's share. `message`
+// must live until the call ends, as gRPC's requests do.
+template <typename Call, typename Read>
+void DispatchRead(RequestPool* pool, Call* call, const grpc::ByteBuffer& message, Read read) {
+  if (message.Length() <= kInlineBytes) [[likely]]
+    return read();
+  pool->Schedule(NotingWait(&call->times, std::move(read)));
+}
 
 // The handler that a call is recorded by, the pool for calls that take long, and the names under
 // which the call is recorded.

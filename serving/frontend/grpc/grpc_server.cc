@@ -1,18 +1,18 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <functional>
+#include <cerrno>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "serving/core/timer.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -21,14 +21,32 @@ namespace {
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
-// How long a stream that waits for its client is left open while the server shuts down. What
-// arrives meanwhile is still answered.
-constexpr absl::Duration kIdleStreamTime = absl::Seconds(1);
+// Returns whether somebody accepts connections to the socket at this path.
+bool IsListenedOn(const std::string& path) {
+  sockaddr_un address = {.sun_family = AF_UNIX};
+  path.copy(address.sun_path, kMaxSocketPathBytes);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  // A listener whose queue is full makes it EAGAIN.
+  const bool connects =
+      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
+      errno == EAGAIN;
+  close(fd);
+  return connects;
+}
 
 // Removes the socket that a server left behind when it crashed, because binding would fail.
-void RemoveStaleSocket(const std::string& path) {
+// Errors: INVALID_ARGUMENT if a server listens on it, which would no longer be found.
+absl::Status RemoveStaleSocket(const std::string& path) {
   struct stat info;
-  if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
+  if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return absl::OkStatus();
+  if (IsListenedOn(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Failed to BuildAndStart gRPC server: cannot listen on socket ", path,
+                     ": another server has it, choose another path"));
+  }
+  unlink(path.c_str());
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -67,7 +85,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
     RETURN_IF_ERROR(listen(absl::StrCat("0.0.0.0:", options.port), &result->port_));
   }
   if (!options.socket_path.empty()) {
-    RemoveStaleSocket(options.socket_path);
+    RETURN_IF_ERROR(RemoveStaleSocket(options.socket_path));
     RETURN_IF_ERROR(listen(absl::StrCat("unix:", options.socket_path), nullptr));
   }
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
@@ -81,6 +99,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
       builder.AddChannelArgument(argument.name, argument.text);
     }
   }
+  result->calls_.CountFor(&builder);
   builder.RegisterService(&result->prediction_service_);
   builder.RegisterService(&result->model_service_);
   if (options.health_service) builder.RegisterService(&result->health_service_);
@@ -102,14 +121,12 @@ GrpcServer::~GrpcServer() {
 
 void GrpcServer::Shutdown(absl::Time deadline) {
   health_service_.EndWatches();
-  std::function<void()> end_idle_streams;
-  Timer timer;  // ends first
-  end_idle_streams = [&] {
-    if (kserve_service_) kserve_service_->EndStreamsIdleSince(absl::Now() - kIdleStreamTime);
-    timer.CallAt(absl::Now() + kIdleStreamTime / 4, end_idle_streams);
-  };
-  timer.CallAt(absl::Now() + kIdleStreamTime, end_idle_streams);
-  server_->Shutdown(absl::ToChronoTime(deadline));
+  // A stream that waits for its client is left open for a while. What arrives meanwhile is still
+  // answered.
+  calls_.Shutdown(server_.get(), deadline, [this] {
+    if (!kserve_service_) return;
+    kserve_service_->EndStreamsIdleSince(absl::Now() - CallsUnderWay::kClientTime);
+  });
 }
 
 }  // namespace tessera::serving

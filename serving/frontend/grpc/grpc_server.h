@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/core/request_pool.h"
+#include "serving/frontend/grpc/calls_under_way.h"
 #include "serving/frontend/grpc/grpc_waker.h"
 #include "serving/frontend/grpc/health_service.h"
 #include "serving/frontend/grpc/model_service.h"
@@ -28,7 +29,8 @@ class GrpcServer {
   struct Options {
     // TCP port, on all addresses. 0: none.
     int port = 0;
-    // Path of a Unix socket to listen on as well. A stale socket is replaced. Empty: none.
+    // Path of a Unix socket to listen on as well. The socket of a server that has
+    // crashed is replaced. Empty: none.
     std::string socket_path;
     // The credentials that the port and the socket ask of clients.
     ServerCredentialsOptions access;
@@ -63,7 +65,8 @@ class GrpcServer {
   // Returns the TCP port.
   int port() const { return port_; }
   // Accepts no more requests. Returns when running ones have ended; at the deadline they are
-  // cancelled. Streams that wait for their clients are ended soon.
+  // cancelled. Streams that wait for their clients, and connections without requests, are ended
+  // soon.
   void Shutdown(absl::Time deadline);
 
  private:
@@ -75,6 +78,7 @@ class GrpcServer {
   ModelService model_service_;
   HealthService health_service_;
   std::optional<KServeService> kserve_service_;
+  CallsUnderWay calls_;
   GrpcWaker waker_;
   int port_ = 0;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // for each address

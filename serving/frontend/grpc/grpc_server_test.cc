@@ -1,10 +1,15 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
 #include <grpcpp/generic/generic_stub.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <list>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -68,10 +73,10 @@ class GrpcServerTest : public ::testing::Test {
         &config));
     return config;
   }
-  void Start(GrpcServer::Options options) {
+  void Start(GrpcServer::Options options, ModelRepository* repository = nullptr) {
     server_.reset();
     options.socket_path = (root_ / "socket").string();
-    auto server = GrpcServer::Start(options, handler_.get());
+    auto server = GrpcServer::Start(options, handler_.get(), repository);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ =
@@ -91,6 +96,22 @@ class GrpcServerTest : public ::testing::Test {
     context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     return predictions_->Predict(&context, Parse<tfs::PredictRequest>(request), response);
   }
+  // A call whose message is only bytes, from when it is sent.
+  struct BytesCall {
+    BytesCall(grpc::GenericStub* stub, const std::string& method, const std::string& bytes)
+        : request_slice(bytes), request(&request_slice, 1) {
+      stub->UnaryCall(&context, method, {}, &request, &response, [this](grpc::Status result) {
+        status = std::move(result);
+        ended.Notify();
+      });
+    }
+    const grpc::Slice request_slice;
+    const grpc::ByteBuffer request;
+    grpc::ClientContext context;
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    absl::Notification ended;
+  };
   static void ExpectText(const google::protobuf::Message& message, const std::string& text) {
     std::unique_ptr<google::protobuf::Message> expected(message.New());
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, expected.get()));
@@ -113,6 +134,9 @@ class GrpcServerTest : public ::testing::Test {
   std::unique_ptr<tfs::PredictionService::Stub> predictions_;
   std::unique_ptr<tfs::ModelService::Stub> model_service_;
 };
+
+// Bytes that are no message.
+constexpr char kEndOfAGroup[] = "\x0c";
 
 constexpr char kX[] =
     "inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 2 } } ";
@@ -223,26 +247,74 @@ TEST_F(GrpcServerTest, BadTensorsAreNamed) {
 }
 
 TEST_F(GrpcServerTest, BytesThatAreNoRequestAreAnInternalError) {
-  const grpc::Slice end_of_a_group("\x0c", 1);
-  const grpc::ByteBuffer request(&end_of_a_group, 1);
   grpc::GenericStub stub(channel_);
   for (const std::string method :
        {"PredictionService/Predict", "PredictionService/Classify", "PredictionService/Regress",
         "PredictionService/MultiInference", "PredictionService/GetModelMetadata",
         "ModelService/GetModelStatus", "ModelService/HandleReloadConfigRequest"}) {
-    grpc::ClientContext context;
-    grpc::ByteBuffer response;
-    grpc::Status status;
-    absl::Notification ended;
-    stub.UnaryCall(&context, "/tensorflow.serving." + method, {}, &request, &response,
-                   [&](grpc::Status result) {
-                     status = std::move(result);
-                     ended.Notify();
-                   });
-    ended.WaitForNotification();
+    BytesCall call(&stub, "/tensorflow.serving." + method, kEndOfAGroup);
+    call.ended.WaitForNotification();
     SCOPED_TRACE(method);
-    ExpectError(status, grpc::StatusCode::INTERNAL, "the request is not a tensorflow.serving.");
+    ExpectError(call.status, grpc::StatusCode::INTERNAL,
+                "the request is not a tensorflow.serving.");
   }
+}
+
+TEST_F(GrpcServerTest, LargeMessagesAreParsedOnThePool) {
+  ModelRepository repository({}, handler_.get(), models_.get());
+  GrpcServer::Options options;
+  options.max_threads = 1;
+  Start(options, &repository);
+  absl::Notification running, release;
+  log_.on_run = [&](const RunOptions&) {
+    running.Notify();
+    release.WaitForNotification();
+    return absl::OkStatus();
+  };
+  std::thread client([&] {
+    tfs::PredictResponse response;
+    EXPECT_TRUE(Predict(absl::StrCat("model_spec { name: 'm' } ", kX), &response).ok());
+  });
+  running.WaitForNotification();  // on the only thread of the pool
+  grpc::GenericStub stub(channel_);
+  std::list<BytesCall> calls;
+  for (const std::string method : {"tensorflow.serving.PredictionService/Classify",
+                                   "tensorflow.serving.PredictionService/Regress",
+                                   "tensorflow.serving.PredictionService/MultiInference",
+                                   "inference.GRPCInferenceService/ModelInfer",
+                                   "inference.GRPCInferenceService/ModelStreamInfer"}) {
+    // Whoever parses the message sees at its begin that it is none.
+    BytesCall& call =
+        calls.emplace_back(&stub, "/" + method, kEndOfAGroup + std::string(1 << 20, '\0'));
+    const std::string queue = absl::StrCat("pool_queue_length{pool=\"grpc\"} ", calls.size(), "\n");
+    while (!absl::StrContains(metrics_.RenderMetrics(), queue) && !call.ended.HasBeenNotified()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_FALSE(call.ended.HasBeenNotified()) << method;
+  }
+  release.Notify();
+  client.join();
+  for (BytesCall& call : calls) {
+    call.ended.WaitForNotification();
+    ExpectError(call.status, grpc::StatusCode::INTERNAL, "the request is not a");
+  }
+  server_.reset();
+}
+
+TEST_F(GrpcServerTest, LargeRequestsAreAnswered) {
+  tfs::ClassificationRequest request =
+      Parse<tfs::ClassificationRequest>("model_spec { name: 'm' signature_name: 'classify' }");
+  auto* const examples = request.mutable_input()->mutable_example_list();
+  const std::string unused(1 << 20, 'u');
+  for (int i = 0; i < 2; ++i) {
+    (*examples->add_examples()->mutable_features()->mutable_feature())["unused"]
+        .mutable_bytes_list()
+        ->add_value(unused);
+  }
+  grpc::ClientContext context;
+  tfs::ClassificationResponse response;
+  ASSERT_TRUE(predictions_->Classify(&context, request, &response).ok());
+  EXPECT_EQ(response.result().classifications_size(), 2);
 }
 
 TEST_F(GrpcServerTest, OutputsAsTensorContentIfAskedFor) {
@@ -476,6 +548,29 @@ TEST_F(GrpcServerTest, SocketPathThatTheSystemCannotHoldIsRefused) {
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()),
               HasSubstr("sss has 108 bytes; a Unix socket's path has at most 107"));
+}
+
+TEST_F(GrpcServerTest, SocketOfAServerThatRunsIsLeftToIt) {
+  GrpcServer::Options options;
+  options.socket_path = (root_ / "socket").string();
+  const auto second = GrpcServer::Start(options, handler_.get());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("another server has it"));
+  EXPECT_TRUE(fs::exists(options.socket_path));
+}
+
+TEST_F(GrpcServerTest, SocketThatNobodyListensOnIsReplaced) {
+  server_.reset();
+  const std::string path = (root_ / "socket").string();
+  sockaddr_un address = {.sun_family = AF_UNIX};
+  path.copy(address.sun_path, path.size());
+  const int crashed = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(crashed, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(crashed, 1), 0);
+  close(crashed);  // leaves the file behind
+  Start({});
+  tfs::PredictResponse response;
+  EXPECT_TRUE(Predict(absl::StrCat("model_spec { name: 'm' } ", kX), &response).ok());
 }
 
 TEST_F(GrpcServerTest, NothingToListenOnOrATakenPortIsRefused) {

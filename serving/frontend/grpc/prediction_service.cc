@@ -115,7 +115,9 @@ grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContex
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
   auto* call = new ClassifyCall(context, *request, response, handler_, "Classify");
-  if (call->Read(*request)) Dispatch(call, RequestMethod::kClassify, "Classify");
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (call->Read(*request)) Dispatch(call, RequestMethod::kClassify, "Classify");
+  });
   return call;
 }
 
@@ -134,7 +136,9 @@ grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   auto* call = new RegressCall(context, *request, response, handler_, "Regress");
-  if (call->Read(*request)) Dispatch(call, RequestMethod::kRegress, "Regress");
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (call->Read(*request)) Dispatch(call, RequestMethod::kRegress, "Regress");
+  });
   return call;
 }
 
@@ -153,13 +157,15 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   auto* call = new MultiInferenceCall(context, *request, response, handler_, "MultiInference");
-  if (!call->Read(*request)) return call;
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (call->Read(*request)) Dispatch(call);
+  });
+  return call;
+}
+
+void PredictionService::Dispatch(MultiInferenceCall* call) {
   const auto refuse = [this, call](const absl::Status& error) { Reply(*call, error); };
-  const absl::Status status = Find(*call);
-  if (!status.ok()) {
-    refuse(status);
-    return call;
-  }
+  if (const absl::Status status = Find(*call); !status.ok()) return refuse(status);
   // The run time of several signatures together is not known, so a thread of the pool runs them.
   const auto answer = [this, call] { Reply(*call, AnswerTasks(*call)); };
   Admit(
@@ -168,7 +174,6 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
         pool_->Schedule(handler_->ShareOf(call->model.id().name), NotingWait(&call->times, answer));
       },
       refuse);
-  return call;
 }
 
 absl::Status PredictionService::Find(MultiInferenceCall& call) {

@@ -19,7 +19,7 @@ using PredictionServiceMethods =
 // Decodes requests, asks the handler, and encodes the answers. A small request whose signature
 // typically runs for a short time (see call_dispatch.h) runs on the thread that read it. All others
 // run on the threads of the pool, so that they hold up nobody; so do requests for signatures that
-// have not run yet. Thread-safe.
+// have not run yet. Large messages of examples are parsed on the pool, too. Thread-safe.
 class PredictionService final : public PredictionServiceMethods {
  public:
   struct Options {
@@ -57,6 +57,7 @@ class PredictionService final : public PredictionServiceMethods {
   // See DispatchCall().
   template <typename Call>
   void Dispatch(Call* call, RequestMethod method, absl::string_view api);
+  void Dispatch(MultiInferenceCall* call);
 
   absl::Status Answer(PredictCall& call, const RoutedModel& model);
   absl::Status Answer(ClassifyCall& call, const RoutedModel& model);

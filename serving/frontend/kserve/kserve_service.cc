@@ -117,11 +117,12 @@ void KServeService::Dispatch(Call* call, InferEnvelope envelope) {
 KServeService::Reactor* KServeService::ModelInfer(Context* context, const Bytes* request,
                                                   Bytes* response) {
   auto* call = new InferCall(context, *request, response, handler_);
-  if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
-    call->End(status);
-  } else {
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
+      return call->End(status);
+    }
     Dispatch(call, InferEnvelope::kNone);
-  }
+  });
   return call;
 }
 
@@ -192,10 +193,12 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
       idle_since_ = absl::InfiniteFuture();
     }
     turn_ = std::make_unique<Turn>(this);
-    if (const absl::Status status = turn_->wire.Read(read_); !status.ok()) {
-      return End(ToGrpcStatus(status));
-    }
-    service_->Dispatch(turn_.get(), InferEnvelope::kStream);
+    DispatchRead(service_->pool_, turn_.get(), read_, [this] {
+      if (const absl::Status status = turn_->wire.Read(read_); !status.ok()) {
+        return End(ToGrpcStatus(status));
+      }
+      service_->Dispatch(turn_.get(), InferEnvelope::kStream);
+    });
   }
   void OnWriteDone(bool ok) override {
     if (!ok) return End(ToGrpcStatus(absl::CancelledError("the client has gone")));

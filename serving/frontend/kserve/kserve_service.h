@@ -35,9 +35,9 @@ using KServeMethods = KServeAskMethods<
         inference::GRPCInferenceService::WithRawCallbackMethod_ModelStreamInfer<
             inference::GRPCInferenceService::Service>>>>;
 
-// Inferences run where DispatchCall() puts them. Those of one stream are answered one after the
-// other, in their order; one that fails is answered with its error, and the stream goes on.
-// Thread-safe.
+// Inferences are read where DispatchRead() puts them, and run where DispatchCall() does. Those of
+// one stream are answered one after the other, in their order; one that fails is answered with its
+// error, and the stream goes on. Thread-safe.
 class KServeService final : public KServeMethods {
  public:
   // All must outlive the service.
