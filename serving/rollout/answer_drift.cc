@@ -27,8 +27,9 @@ std::vector<double> FirstValues(const Tensor& tensor, int64_t n) {
 
 const Tensor* FindMatch(const AnswerExcerpt::Output& live,
                         absl::Span<const NamedOutput> candidate) {
+  size_t occurrence = 0;
   for (const NamedOutput& output : candidate) {
-    if (output.name != live.name) continue;
+    if (output.name != live.name || occurrence++ != live.occurrence) continue;
     const Tensor& tensor = output.tensor;
     const bool matches = tensor.dtype() == live.dtype && tensor.shape() == live.shape &&
                          IsHostAccessible(tensor.memory_kind());
@@ -123,13 +124,15 @@ void AnswerDrift::OutputDrift::CountBins(absl::Span<const double> values,
   }
 }
 
-AnswerDrift::OutputDrift* AnswerDrift::DriftOf(const std::string& name) {
+AnswerDrift::OutputDrift* AnswerDrift::DriftOf(const AnswerExcerpt::Output& output) {
   for (OutputDrift& drift : outputs_) {
-    if (drift.name == name) return &drift;
+    if (drift.name == output.name && drift.occurrence == output.occurrence) return &drift;
   }
   if (outputs_.size() == AnswerExcerpt::kMaxOutputs) return nullptr;
-  outputs_.emplace_back().name = name;
-  return &outputs_.back();
+  OutputDrift& drift = outputs_.emplace_back();
+  drift.name = output.name;
+  drift.occurrence = output.occurrence;
+  return &drift;
 }
 
 AnswerDrift::Sums& AnswerDrift::SumsAt(absl::Time now, OutputDrift& drift) {
@@ -149,7 +152,7 @@ bool AnswerDrift::Compare(absl::Time now, const AnswerExcerpt& live,
     const size_t rows = row == 0 ? 0 : static_cast<size_t>(n) / row;
     const Tensor* const match = FindMatch(output, candidate);
     if (match == nullptr) matches = false;
-    OutputDrift* const drift = DriftOf(output.name);
+    OutputDrift* const drift = DriftOf(output);
     if (drift == nullptr) continue;
     Sums& sums = SumsAt(now, *drift);
     sums.rows += static_cast<int64_t>(rows);

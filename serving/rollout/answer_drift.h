@@ -30,6 +30,9 @@ namespace tessera::serving {
 //   that none is empty. Below 0.1 distributions count as alike, above 0.25 as shifted. With n
 //   values of each, 18 / n is due to chance; therefore it is unset with less than kValuesForBins.
 //
+// If several outputs of an answer have one name, the first of live's is compared with the first of
+// the candidate's, the second with the second, and so on.
+//
 // An output of live's that the candidate's answer lacks, or has in another dtype or shape, makes
 // the answer mismatched: its rows disagree, and its values are not compared. What an answer has
 // beyond live's is not looked at. The memory is bounded by AnswerExcerpt::kMaxOutputs; outputs with
@@ -65,6 +68,7 @@ class AnswerDrift {
   };
   struct OutputDrift {
     std::string name;
+    size_t occurrence = 0;             // see AnswerExcerpt::Output
     std::vector<double> first_values;  // of live; empty once the bins are fixed
     bool has_bins = false;
     std::vector<double> bin_bounds;  // ascending; value x is in the bin of index "bounds <= x"
@@ -80,7 +84,7 @@ class AnswerDrift {
   };
 
   // Returns null if there are too many outputs.
-  OutputDrift* DriftOf(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  OutputDrift* DriftOf(const AnswerExcerpt::Output& output) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the sums of the slice that `now` belongs to.
   Sums& SumsAt(absl::Time now, OutputDrift& drift) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -69,6 +69,19 @@ TEST(AnswerDriftTest, TheWorstOutputCountsUnlessOneIsNamed) {
   EXPECT_EQ(named.Measures().top1_agreement(), 1);
 }
 
+TEST(AnswerDriftTest, OutputsOfOneNameAreComparedInTheirOrder) {
+  const std::vector<NamedOutput> live = {
+      {"outputs", Matrix(1, {1, 0})}, {"other", Matrix(1, {1, 0})}, {"outputs", Matrix(1, {5, 9})}};
+  for (const char* output : {"", "outputs"}) {
+    Fixture f;
+    EXPECT_TRUE(f.Compare(live, live, output));
+    EXPECT_EQ(f.Measures().mean_abs_difference(), 0);
+    EXPECT_TRUE(f.Compare(live, {live[0], live[1], {"outputs", Matrix(1, {5, 17})}}, output));
+    EXPECT_EQ(f.Measures().mean_abs_difference(), 2) << "of the second alone";
+    EXPECT_FALSE(f.Compare(live, {live[0], live[1]}, output));
+  }
+}
+
 TEST(AnswerDriftTest, IntegersAreComparedIfTheyAreNamed) {
   const std::vector<NamedOutput> live = {{"ids", Tensor::Vector<int64_t>({1, 7})},
                                          {"text", Tensor::Scalar("a")}};

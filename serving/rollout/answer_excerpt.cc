@@ -36,6 +36,14 @@ int64_t NumTaken(const Tensor& tensor, int64_t room) {
   return n < row ? n : n - n % row;
 }
 
+// Returns the number of outputs before the one at `index` that have its name.
+size_t OccurrenceOf(absl::Span<const NamedOutput> outputs, size_t index) {
+  const auto before = outputs.first(index);
+  return static_cast<size_t>(
+      std::count_if(before.begin(), before.end(),
+                    [&](const NamedOutput& output) { return output.name == outputs[index].name; }));
+}
+
 }  // namespace
 
 size_t AnswerExcerpt::size_bytes() const {
@@ -47,7 +55,8 @@ size_t AnswerExcerpt::size_bytes() const {
 AnswerExcerpt ExcerptOf(absl::Span<const NamedOutput> outputs, absl::string_view output) {
   AnswerExcerpt excerpt;
   int64_t room = AnswerExcerpt::kMaxElements;
-  for (const NamedOutput& candidate : outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const NamedOutput& candidate = outputs[i];
     const Tensor& tensor = candidate.tensor;
     if (!output.empty() && candidate.name != output) continue;
     if (!IsCompared(tensor.dtype(), !output.empty())) continue;
@@ -58,8 +67,8 @@ AnswerExcerpt ExcerptOf(absl::Span<const NamedOutput> outputs, absl::string_view
     if (!first.ok()) continue;
     if (n > 0) std::memcpy(first->mutable_raw(), tensor.raw(), first->size_bytes());
     room -= n;
-    excerpt.outputs.push_back(
-        {std::string(candidate.name), tensor.dtype(), tensor.shape(), *std::move(first)});
+    excerpt.outputs.push_back({std::string(candidate.name), OccurrenceOf(outputs, i),
+                               tensor.dtype(), tensor.shape(), *std::move(first)});
   }
   return excerpt;
 }

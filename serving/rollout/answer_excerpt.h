@@ -23,6 +23,9 @@ struct AnswerExcerpt {
 
   struct Output {
     std::string name;
+    // The number of outputs of the same name before this one. It may be above 0 in answers to
+    // MultiInference, because two of its tasks may each have an output of that name.
+    size_t occurrence = 0;
     DType dtype = DType::kInvalid;
     Shape shape;   // of the whole output
     Tensor first;  // the first elements, of shape [n]

@@ -42,15 +42,17 @@ class Judging {
   using Broken = std::optional<std::string>;
 
   Judging(const RolloutConditions& conditions, int64_t live_version, const VersionMeasures& live,
-          const VersionMeasures& candidate)
+          const VersionMeasures& candidate, bool are_mirrored)
       : conditions_(conditions),
         version_(absl::StrCat("version ", live_version)),
         live_(live),
-        candidate_(candidate) {}
+        candidate_(candidate),
+        are_mirrored_(are_mirrored) {}
 
   Broken CheckErrors() const {
     if (!IsEnough(candidate_.requests())) return std::nullopt;
-    const double limit = live_.error_rate() + conditions_.max_error_rate_increase();
+    const double limit =
+        LiveShare(live_.error_rate(), live_.requests()) + conditions_.max_error_rate_increase();
     if (LowerBound(candidate_.error_rate(), candidate_.requests()) <= limit) return std::nullopt;
     return absl::StrCat("error rate is ", Percent(candidate_.error_rate()), ", that of ", version_,
                         " is ", Percent(live_.error_rate()), ", over the limit of ",
@@ -71,7 +73,8 @@ class Judging {
   Broken CheckNonFinite() const {
     const int64_t checked = candidate_.answers_checked();
     if (!IsEnough(checked)) return std::nullopt;
-    const double limit = std::max(conditions_.max_non_finite_share(), live_.non_finite_share());
+    const double limit = std::max(conditions_.max_non_finite_share(),
+                                  LiveShare(live_.non_finite_share(), live_.answers_checked()));
     if (LowerBound(candidate_.non_finite_share(), checked) <= limit) return std::nullopt;
     return absl::StrCat("NaN or infinities are in ", Percent(candidate_.non_finite_share()),
                         " of the answers, in ", Percent(live_.non_finite_share()), " of those of ",
@@ -129,7 +132,8 @@ class Judging {
       return absl::StrCat(candidate_.requests(), " of ", conditions_.min_requests(),
                           " requests so far in ", Window());
     }
-    if (!ComparesAnswers(conditions_) || !IsEnough(live_.requests())) return std::nullopt;
+    const bool may_be_compared = are_mirrored_ && IsEnough(live_.requests());
+    if (!ComparesAnswers(conditions_) || !may_be_compared) return std::nullopt;
     if (!IsEnough(candidate_.compared())) {
       return absl::StrCat(candidate_.compared(), " of ", conditions_.min_requests(),
                           " mirrored requests compared so far in ", Window(), ", ",
@@ -168,6 +172,10 @@ class Judging {
            conditions.has_max_psi();
   }
   bool IsEnough(int64_t n) const { return n > 0 && n >= conditions_.min_requests(); }
+  // Returns what a share that was measured of live in `n` cases counts as.
+  double LiveShare(double share, int64_t n) const {
+    return IsEnough(n) ? share : LowerBound(share, n);
+  }
 
   Broken CheckRatio(absl::string_view name, double micros, double low_micros, double live_micros,
                     double limit) const {
@@ -191,6 +199,7 @@ class Judging {
   const std::string version_;
   const VersionMeasures& live_;
   const VersionMeasures& candidate_;
+  const bool are_mirrored_;
 };
 
 }  // namespace
@@ -205,8 +214,8 @@ RolloutConditions WithDefaults(RolloutConditions conditions) {
 }
 
 Verdict Judge(const RolloutConditions& conditions, int64_t live_version,
-              const VersionMeasures& live, const VersionMeasures& candidate) {
-  const Judging judging(conditions, live_version, live, candidate);
+              const VersionMeasures& live, const VersionMeasures& candidate, bool are_mirrored) {
+  const Judging judging(conditions, live_version, live, candidate, are_mirrored);
   for (const auto check :
        {&Judging::CheckErrors, &Judging::CheckMirrorErrors, &Judging::CheckNonFinite,
         &Judging::CheckLatency, &Judging::CheckDrift}) {

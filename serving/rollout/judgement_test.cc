@@ -106,6 +106,23 @@ TEST(JudgementTest, AnErrorRateThatChanceExplainsPasses) {
   EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("error rate is 1.2 %"));
 }
 
+TEST(JudgementTest, AFewErrorsOfLiveExcuseNone) {
+  Case c;
+  c.SetErrors(200);
+  c.live = Healthy(2);
+  c.live.set_error_rate(0.5);
+  EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("error rate is 40 %, that of version 3 is 50 %"));
+  c.live = Healthy(99);
+  c.live.set_error_rate(0.4);
+  EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("error rate is 40 %"));
+  // With min_requests the share counts as it is. Bounds of both would be equally far below.
+  c.live = Healthy(100);
+  c.live.set_error_rate(0.4);
+  EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("kept"));
+  c.SetErrors(220);
+  EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("error rate 44 %"));
+}
+
 TEST(JudgementTest, WithALimitOfZeroOneErrorFails) {
   Case c;
   c.conditions.set_max_error_rate_increase(0);
@@ -169,6 +186,12 @@ TEST(JudgementTest, NonFiniteAnswers) {
   EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("50 %"));
   c.conditions.set_max_non_finite_share(0.6);
   EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("kept"));
+  // Two answers of live say little.
+  c.conditions.clear_max_non_finite_share();
+  c.live.set_non_finite_share(0.5);
+  EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("kept"));
+  c.live.set_answers_checked(2);
+  EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("50 %"));
 }
 
 TEST(JudgementTest, MirroredRequestsThatTheCandidateAloneFails) {
@@ -230,6 +253,9 @@ TEST(JudgementTest, ALimitOfDriftNeedsComparisons) {
   c.SetCompared(100);
   c.candidate.clear_psi();
   EXPECT_VERDICT(c, Judgement::kTooFew, HasSubstr("too few values for a PSI"));
+  EXPECT_EQ(
+      Judge(WithDefaults(c.conditions), 3, c.live, c.candidate, /*are_mirrored=*/false).judgement,
+      Judgement::kPass);
   // Without requests to live there is nothing to mirror.
   c.live = Healthy(5);
   EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("kept"));

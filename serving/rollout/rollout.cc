@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/valid_utf8.h"
 
 namespace tessera::serving {
 namespace {
@@ -128,11 +129,16 @@ bool Rollout::IsRejected(int64_t version) const {
   return false;
 }
 
-int64_t Rollout::HighestEligible(int64_t except) const {
+int64_t Rollout::BestEligible(int64_t except) const {
+  int64_t highest = 0, highest_unfailed = 0;
   for (auto it = on_disk_.rbegin(); it != on_disk_.rend(); ++it) {
-    if (it->first != except && !IsRejected(it->first)) return it->first;
+    const int64_t version = it->first;
+    if (version == except || IsRejected(version)) continue;
+    if (available_.contains(version)) return version;
+    if (highest == 0) highest = version;
+    if (highest_unfailed == 0 && !failed_.contains(version)) highest_unfailed = version;
   }
-  return 0;
+  return highest_unfailed != 0 ? highest_unfailed : highest;
 }
 
 void Rollout::ChooseStable(absl::Time now) {
@@ -142,7 +148,7 @@ void Rollout::ChooseStable(absl::Time now) {
     MakeStable(now, second,
                absl::StrCat("the state of the rollouts was lost; version ", second,
                             ", the second highest, counts as stable"));
-  } else if (const int64_t other = HighestEligible(saved_.candidate_version()); other != 0) {
+  } else if (const int64_t other = BestEligible(saved_.candidate_version()); other != 0) {
     MakeStable(now, other,
                absl::StrCat("no version was stable; version ", other, " has all traffic at once"));
   } else if (const int64_t candidate = saved_.candidate_version(); candidate != 0) {
@@ -191,6 +197,8 @@ void Rollout::ChooseCandidate(absl::Time now) {
   evidence_ = {};
   saved_.set_candidate_version(highest);
   saved_.set_candidate_revision(revision);
+  // The manager loads a version that failed again only if it was not wanted in between.
+  if (failed_.contains(highest)) load_again_at_ = now;
   Tell(now, "started", highest, absl::StrCat("version ", highest, " is there and is being loaded"));
 }
 
@@ -283,7 +291,7 @@ void Rollout::Reject(int64_t version, uint64_t revision, const std::string& reas
   auto* rejected = all.Add();
   rejected->set_version(version);
   rejected->set_revision(revision);
-  rejected->set_reason(reason);
+  rejected->set_reason(ToValidUtf8(reason));
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.version() < b.version(); });
   if (all.size() > kMaxRejected) all.DeleteSubrange(0, all.size() - kMaxRejected);
@@ -424,14 +432,14 @@ RolloutStatus Rollout::Status(absl::Time now) const {
 
 void Rollout::Tell(absl::Time now, absl::string_view kind, int64_t version,
                    const std::string& reason, bool by_hand) {
-  reason_ = reason;
+  reason_ = ToValidUtf8(reason);
   RolloutEvent event;
   event.set_model(model_);
   event.set_kind(std::string(kind));
   event.set_version(version);
   event.set_stable_version(saved_.stable_version());
   event.set_share_percent(saved_.stable_version() == version ? 100 : route().share_percent);
-  event.set_reason(reason);
+  event.set_reason(reason_);
   event.set_unix_seconds(absl::ToDoubleSeconds(now - absl::UnixEpoch()));
   event.set_by_hand(by_hand);
   *event.mutable_live() = evidence_.live;

@@ -28,10 +28,12 @@ namespace tessera::serving {
 // is one, is tried on a share of it, and is promoted, which makes it the stable one, or rejected.
 // The previous one was stable before; it stays in memory so that there is something to go back to.
 //
-// Without a saved state, the highest version is stable at once. Later the highest version on disk
-// becomes the candidate if it is above the stable one and was not rejected; a version between the
-// two never does. A candidate is loaded once the stable version is available, so that it delays
-// nobody. A rejected version becomes a candidate again when its revision has changed.
+// Without a saved state, a version is stable at once: the highest that is available, if the model
+// was served before it had a rollout, or else the highest that has not failed, or else the highest.
+// Later the highest version on disk becomes the candidate if it is above the stable one and was not
+// rejected; a version between the two never does. A candidate is loaded once the stable version is
+// available, so that it delays nobody. A rejected version becomes a candidate again when its
+// revision has changed.
 //
 // If the folder of the stable version is removed while that of the previous one stays, the rollout
 // goes back to the previous one, as TensorFlow Serving does. Otherwise what is in memory is served
@@ -106,8 +108,9 @@ class Rollout {
   // Whether a version can be served: it is on disk, or still in memory.
   bool IsThere(int64_t version) const { return IsOnDisk(version) || in_memory_.contains(version); }
   bool IsRejected(int64_t version) const;
-  // The highest version on disk that was not rejected and is not `except`; 0 if there is none.
-  int64_t HighestEligible(int64_t except = 0) const;
+  // Returns the version that ought to be stable if none is, among those on disk that were not
+  // rejected and are not `except`; 0 if there is none.
+  int64_t BestEligible(int64_t except) const;
   RolloutPhase phase() const;
   const RolloutStep& step() const { return config_.steps(saved_.step()); }
 

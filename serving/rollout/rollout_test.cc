@@ -374,6 +374,44 @@ TEST_F(RolloutTest, WithNothingToServeANewVersionTakesAllTraffic) {
   EXPECT_THAT(loaded_, ElementsAre(4));
 }
 
+TEST_F(RolloutTest, AModelThatWasServedBeforeBeginsWithTheVersionThatServes) {
+  loaded_ = {1};
+  Tell(1, State::kAvailable);
+  Tell(3, State::kEnd, absl::DataLossError("torn"));
+  broken_ = {3};
+  rollout_->SetVersions(now_, {{1, 1}, {2, 2}, {3, 3}});
+  EXPECT_THAT(Parts(), ElementsAre(1, 3, 0));
+  EXPECT_THAT(rollout_->Wanted(), ElementsAre(1)) << "the manager keeps what is wanted all along";
+  EXPECT_TRUE(rollout_->NeedsTime());
+  rollout_->LoadAgain(now_);
+  Load();
+  EXPECT_THAT(Events(), ElementsAre("promoted 1 100 %", "started 3 0 %", "rolled_back 3 0 %"));
+  Disk({{1, 1}, {2, 2}, {3, 3}, {4, 4}});
+  EXPECT_THAT(Events(), ElementsAre("started 4 0 %", "step 4 1 %"));
+}
+
+TEST_F(RolloutTest, AVersionThatFailedIsStableOnlyIfThereIsNoOther) {
+  Tell(3, State::kEnd, absl::DataLossError("torn"));
+  rollout_->SetVersions(now_, {{1, 1}, {2, 2}, {3, 3}});
+  EXPECT_THAT(Parts(), ElementsAre(2, 3, 0));
+  rollout_.emplace("m", config_, RolloutState::Model());
+  Tell(3, State::kEnd, absl::DataLossError("torn"));
+  rollout_->SetVersions(now_, {{3, 3}});
+  EXPECT_THAT(Parts(), ElementsAre(3, 0, 0));
+}
+
+TEST_F(RolloutTest, ReasonsAreUtf8) {
+  Disk({{3, 3}});
+  rollout_->SetVersions(now_, {{3, 3}, {4, 4}});
+  Tell(4, State::kStart);
+  Tell(4, State::kEnd, absl::DataLossError("no op '\xff\xc3\xa4\xc3'"));
+  const std::string reason =
+      "version 4 was not loaded: DATA_LOSS: no op '\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd'";
+  EXPECT_EQ(Status().reason(), reason);
+  EXPECT_EQ(rollout_->saved().rejected(0).reason(), reason);
+  EXPECT_EQ(rollout_->TakeEvents().back().reason(), reason);
+}
+
 TEST_F(RolloutTest, ThePreviousVersionMakesRoomForTheCandidate) {
   Disk({{3, 3}});
   Disk({{3, 3}, {4, 4}});

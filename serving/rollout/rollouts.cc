@@ -91,12 +91,8 @@ void Rollouts::SetConfigs(const RolloutConfigs& configs) {
       continue;
     }
     AddModel(name, config);
-    Model& model = models_.find(name)->second;
-    const Told& told = told_[name];
-    for (const auto& [version, state] : told.states) model.rollout.NoteState(absl::Now(), state);
-    // The source tells again only what has changed.
-    if (!told.versions.empty()) SetVersions(model, told.versions);
-    Apply(name, model);
+    Rollout& rollout = models_.find(name)->second.rollout;
+    for (const auto& [version, state] : told_[name].states) rollout.NoteState(absl::Now(), state);
   }
   PublishRoutes();
 }
@@ -112,6 +108,9 @@ void Rollouts::SetAspiredVersions(absl::string_view name, AspiredVersions<std::s
   Told& told = told_[std::string(name)];
   told.versions.clear();
   for (const auto& version : versions) told.versions.emplace(version.id.version, version);
+  std::erase_if(told.states, [&](const auto& state) {
+    return state.second.state == State::kEnd && !told.versions.contains(state.first);
+  });
   const auto model = models_.find(name);
   if (model == models_.end()) return target_->SetAspiredVersions(name, std::move(versions));
   TakeInbox();
@@ -121,6 +120,7 @@ void Rollouts::SetAspiredVersions(absl::string_view name, AspiredVersions<std::s
 
 void Rollouts::SetVersions(Model& model,
                            const std::map<int64_t, ServableData<std::string>>& versions) {
+  model.is_told = true;
   std::map<int64_t, uint64_t> revisions;
   for (const auto& [number, version] : versions) {
     if (number <= 0) {
@@ -153,7 +153,7 @@ void Rollouts::TakeInbox() {
   }
   for (const ServableState& state : states) {
     auto& known = told_[state.id.name].states;
-    if (state.state == State::kEnd) {
+    if (state.state == State::kEnd && state.health.ok()) {
       known.erase(state.id.version);
     } else {
       known.insert_or_assign(state.id.version, state);
@@ -204,16 +204,14 @@ Rollout::Evidence Rollouts::Measure(Model& model, absl::Time now) {
   evidence.candidate = model.route.tried->Measures(now);
   evidence.live = model.route.live->Measures(now);
   // When the candidate has all traffic, it is judged by what the stable version did before.
-  const RolloutConfig& config = model.rollout.config();
-  if (model.route.share < 1) {
-    model.last_live = evidence.live;
-  } else {
+  const bool has_all = model.route.share >= 1;
+  if (has_all) {
     evidence.live = model.last_live;
-    // No request is mirrored any more, so that nobody should wait for comparisons.
-    if (config.mirror_percent() > 0) evidence.live.set_requests(0);
+  } else {
+    model.last_live = evidence.live;
   }
-  evidence.verdict =
-      Judge(config.conditions(), model.route.stable, evidence.live, evidence.candidate);
+  evidence.verdict = Judge(model.rollout.config().conditions(), model.route.stable, evidence.live,
+                           evidence.candidate, /*are_mirrored=*/!has_all);
   return evidence;
 }
 
@@ -222,6 +220,8 @@ void Rollouts::Apply(const std::string& name, Model& model) {
   if (UpdateRoute(model)) PublishRoutes();
   PassOn(name, model);
   gauges_.Show(model.rollout.Status(absl::Now()));
+  const bool needs_time = model.rollout.NeedsTime();
+  if (!std::exchange(model.needed_time, needs_time) && needs_time) Wake();
   const RolloutState::Model& saved = model.rollout.saved();
   RolloutState::Model& kept = (*state_->mutable_models())[name];
   if (google::protobuf::util::MessageDifferencer::Equals(saved, kept)) return;
@@ -242,14 +242,14 @@ bool Rollouts::UpdateRoute(Model& model) {
   if (rollout.IsTrying()) {
     route.live = model.route.live;
     route.tried = model.route.tried;
-    const bool is_other =
-        route.stable != model.route.stable || route.candidate != model.route.candidate;
-    if (route.live == nullptr || is_other) {
-      const RolloutConditions& conditions = rollout.config().conditions();
-      const absl::Duration window = absl::Seconds(conditions.window_seconds());
+    const bool is_other = route.live == nullptr || route.stable != model.route.stable ||
+                          route.candidate != model.route.candidate;
+    if (is_other) model.last_live = {};
+    const RolloutConditions& conditions = rollout.config().conditions();
+    const absl::Duration window = absl::Seconds(conditions.window_seconds());
+    if (is_other || window != route.live->window() || conditions.output() != route.live->output()) {
       route.live = std::make_shared<VersionMeasurer>(window, conditions.output());
       route.tried = std::make_shared<VersionMeasurer>(window, conditions.output());
-      model.last_live = {};
       model.measured_step = rollout.steps_begun();
     }
     if (std::exchange(model.measured_step, rollout.steps_begun()) != rollout.steps_begun()) {
@@ -268,6 +268,7 @@ void Rollouts::PublishRoutes() {
 }
 
 void Rollouts::PassOn(const std::string& name, Model& model) {
+  if (!model.is_told) return;
   const std::set<int64_t> wanted = model.rollout.Wanted();
   AspiredVersions<std::string> versions;
   std::map<int64_t, uint64_t> passed;

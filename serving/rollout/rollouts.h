@@ -59,7 +59,8 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   void SetMirror(Mirror* mirror) { routes_.SetMirror(mirror); }
 
   // Replaces the configurations. Rollouts that are under way go on. To be called before the models
-  // that go with them are applied.
+  // that go with them are applied: the rollout of a model that had none begins when the source then
+  // tells all of the model's versions.
   void SetConfigs(const RolloutConfigs& configs) ABSL_LOCKS_EXCLUDED(mu_);
 
   // VersionGate:
@@ -95,7 +96,9 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   // The versions that were told of a model, with a rollout or without one.
   struct Told {
     std::map<int64_t, ServableData<std::string>> versions;  // by the source, the last time
-    std::map<int64_t, ServableState> states;                // by the manager, of those in memory
+    // The latest states of versions in memory, and of those that failed and that the source still
+    // tells.
+    std::map<int64_t, ServableState> states;
   };
   struct Model {
     Model(std::string name, RolloutConfig config, RolloutState::Model saved, Rollout::Start start)
@@ -104,11 +107,15 @@ class Rollouts : public VersionGate, public RolloutAdmin {
     Rollout rollout;
     // The versions that the source told, and those that have gone from disk and are still wanted.
     std::map<int64_t, ServableData<std::string>> data;
+    // Whether the source has told the versions since the model was added. Until then the manager
+    // keeps what it has.
+    bool is_told = false;
     // The versions and revisions that were passed on last; nullopt before the first.
     std::optional<std::map<int64_t, uint64_t>> passed;
     RolloutRoutes::Route route;
     uint64_t measured_step = 0;  // the value of steps_begun() that the measures are of
     VersionMeasures last_live;   // from when the stable version had traffic
+    bool needed_time = false;    // the value of NeedsTime() when Apply() was called last
   };
   using Models = std::map<std::string, Model, std::less<>>;
 

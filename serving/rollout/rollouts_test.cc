@@ -57,14 +57,13 @@ class RolloutsTest : public ::testing::Test {
   void Start(RolloutConfigs configs) {
     Stop();
     for (const char* model : {"m", "n"}) fs::create_directories(root_ / model);
-    rollouts_ =
-        std::make_unique<Rollouts>(Rollouts::Options{.configs = std::move(configs),
-                                                     .state_file = state_file_,
-                                                     .judge_interval = absl::Milliseconds(5),
-                                                     .metrics = &metrics_});
+    rollouts_ = std::make_unique<Rollouts>(Rollouts::Options{.configs = std::move(configs),
+                                                             .state_file = state_file_,
+                                                             .judge_interval = judge_interval_,
+                                                             .metrics = &metrics_});
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
-    options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
+    options.source = source_;
     // Fails for a folder that holds a file "broken".
     options.platforms["test"] =
         [](const ServableId& id,
@@ -160,6 +159,9 @@ class RolloutsTest : public ::testing::Test {
   fs::path root_;
   std::string state_file_;
   RolloutConfig config_;
+  absl::Duration judge_interval_ = absl::Milliseconds(5);
+  FileSystemSource::Options source_ = {.poll_interval = absl::Milliseconds(5),
+                                       .settle_time = absl::ZeroDuration()};
   std::set<int64_t> failing_;
   MetricsRegistry metrics_;
   std::unique_ptr<Rollouts> rollouts_;
@@ -232,6 +234,24 @@ TEST_F(RolloutsTest, AVersionThatDoesNotLoadIsTakenBack) {
   EXPECT_THAT(Decisions(), IsEmpty());
 }
 
+TEST_F(RolloutsTest, ARestartWaitsForAStableVersionThatIsStillBeingCopied) {
+  config_.mutable_steps(0)->set_duration_seconds(1000);
+  Push("m/1");
+  Start();
+  Push("m/2");
+  ASSERT_TRUE(WaitUntil([&] { return IsTried(); }));
+  Stop();
+  // Version 2 is complete a twentieth of the settle time after its last change, and version 1 after
+  // all of it.
+  ASSERT_TRUE(WriteFileAtomically((root_ / "m/1/copied").string(), "").ok());
+  source_.settle_time = absl::Milliseconds(500);
+  source_.is_whole = [](const std::string& path) { return path.ends_with("/2"); };
+  Start();
+  EXPECT_TRUE(WaitUntil([&] { return IsTried(); }));
+  EXPECT_EQ(Status().stable_version(), 1);
+  EXPECT_THAT(Decisions(), ElementsAre("step 2"));
+}
+
 TEST_F(RolloutsTest, ADamagedStateIsSetAsideAndTakenUpCautiously) {
   for (const char* path : {"m/1", "m/2", "m/3"}) Push(path);
   ASSERT_TRUE(WriteFileAtomically(state_file_, "{\"models\": {\"m\": {").ok());
@@ -285,6 +305,81 @@ TEST_F(RolloutsTest, AReloadKeepsAddsAndRemovesRollouts) {
   ASSERT_TRUE(models_->ApplyConfig(ModelConfigs()).ok());
   EXPECT_TRUE(WaitForAvailable({2}, "n"));
   EXPECT_EQ(Ask("n"), 2);
+}
+
+TEST_F(RolloutsTest, AFirstRolloutBeginsWithTheVersionThatServes) {
+  Push("n/1");
+  Start();
+  Push("n/2", /*broken=*/true);
+  ASSERT_TRUE(WaitUntil([&] {
+    const auto states = models_->states().StatesOf("n");
+    return states.contains(2) && states.at(2).state == State::kEnd;
+  }));
+  rollouts_->SetConfigs({{"n", config_}});
+  ASSERT_TRUE(models_->ApplyConfig(ModelConfigs()).ok());
+  EXPECT_EQ(rollouts_->StatusOf("n")->stable_version(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return rollouts_->StatusOf("n")->rejected_versions_size() == 1; }));
+  Push("n/3");
+  EXPECT_TRUE(WaitForAvailable({3, 1}, "n"));
+  EXPECT_EQ(rollouts_->StatusOf("n")->candidate_version(), 3);
+}
+
+TEST_F(RolloutsTest, ARolloutThatComesBackKeepsItsDecisionsAndServesAllTheWhile) {
+  Push("m/1");
+  Start();
+  Push("m/2");
+  ASSERT_TRUE(WaitUntil([&] { return IsTried(); }));
+  ASSERT_TRUE(rollouts_->Rollback("m", 2).ok());
+  const std::vector<std::string> decisions = Decisions();
+  rollouts_->SetConfigs({});
+  ASSERT_TRUE(models_->ApplyConfig(ModelConfigs()).ok());
+  ASSERT_TRUE(WaitForAvailable({2}));
+  rollouts_->SetConfigs({{"m", config_}});
+  ASSERT_TRUE(models_->ApplyConfig(ModelConfigs()).ok());
+  EXPECT_TRUE(WaitUntil([&] { return Ask() == 1; }));
+  EXPECT_TRUE(WaitForAvailable({1}));
+  EXPECT_EQ(Status().stable_version(), 1);
+  EXPECT_THAT(Status().rejected_versions(), ElementsAre(2));
+  EXPECT_EQ(Decisions(), decisions);
+}
+
+TEST_F(RolloutsTest, ARolloutThatComesBackWhileBothVersionsServeIsJudged) {
+  judge_interval_ = absl::Hours(1);  // so that only what wakes the thread advances the rollout
+  state_file_.clear();               // so that the thread does not wait for the disk
+  config_.mutable_steps(0)->set_duration_seconds(1000);
+  config_.set_pass_without_requests(true);
+  Push("m/1");
+  Start();
+  Push("m/2");
+  ASSERT_TRUE(WaitUntil([&] { return IsTried(); }));
+  rollouts_->SetConfigs({});
+  auto all = ModelConfigs();
+  all.mutable_model_config_list()->mutable_config(0)->mutable_model_version_policy()->mutable_all();
+  ASSERT_TRUE(models_->ApplyConfig(all).ok());
+  ASSERT_TRUE(WaitForAvailable({2, 1}));
+  config_.mutable_steps(0)->clear_duration_seconds();
+  rollouts_->SetConfigs({{"m", config_}});
+  ASSERT_TRUE(models_->ApplyConfig(ModelConfigs()).ok());
+  EXPECT_TRUE(WaitUntil([&] { return Status().stable_version() == 2; }));
+}
+
+TEST_F(RolloutsTest, MeasuresBeginAnewWithAnotherOutputOrWindow) {
+  config_.mutable_steps(0)->set_duration_seconds(1000);
+  Push("m/1");
+  Start();
+  Push("m/2");
+  ASSERT_TRUE(WaitUntil([&] { return IsTried(); }));
+  for (const bool is_window : {false, true}) {
+    ASSERT_TRUE(AskUntil([&] { return Status().candidate().requests() > 0; }));
+    if (is_window) {
+      config_.mutable_conditions()->set_window_seconds(3000);
+    } else {
+      config_.mutable_conditions()->set_output("scores");
+    }
+    rollouts_->SetConfigs({{"m", config_}});
+    EXPECT_TRUE(WaitUntil([&] { return Status().candidate().requests() == 0; }));
+    EXPECT_TRUE(IsTried());
+  }
 }
 
 TEST_F(RolloutsTest, AModelOfARolloutHasNoVersionPolicy) {

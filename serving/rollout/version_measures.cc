@@ -34,7 +34,7 @@ double Share(int64_t part, int64_t of) {
 
 struct VersionMeasurer::Impl {
   Impl(absl::Duration window, std::string output)
-      : output(std::move(output)), counters(window, kNumCounters), drift(window) {}
+      : window(window), output(std::move(output)), counters(window, kNumCounters), drift(window) {}
 
   void CountFiniteness(SlidingWindow::Slice slice, absl::Span<const NamedOutput> outputs) {
     const Finiteness finiteness = CheckFiniteness(outputs);
@@ -43,6 +43,7 @@ struct VersionMeasurer::Impl {
     if (finiteness == Finiteness::kNonFinite) counters.Add(slice, kNonFinite);
   }
 
+  const absl::Duration window;
   const std::string output;
   WindowCounters counters;
   AnswerDrift drift;
@@ -52,6 +53,8 @@ VersionMeasurer::VersionMeasurer(absl::Duration window, std::string output)
     : impl_(std::make_unique<Impl>(window, std::move(output))) {}
 
 VersionMeasurer::~VersionMeasurer() = default;
+
+absl::Duration VersionMeasurer::window() const { return impl_->window; }
 
 const std::string& VersionMeasurer::output() const { return impl_->output; }
 

@@ -51,6 +51,7 @@ class VersionMeasurer {
   // Forgets all, because the candidate is another one or a step begins.
   void Reset();
 
+  absl::Duration window() const;
   const std::string& output() const;
 
  private:

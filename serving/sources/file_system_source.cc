@@ -284,12 +284,14 @@ void FileSystemSource::HoldBack(Watched& watched, const std::set<int64_t>& settl
   }
   const absl::Time now = absl::Now();
   watched.first_seen = std::min(watched.first_seen, now);
+  const bool has_gate = watched.servable.has_gate;
   const bool is_latest = watched.servable.versions.kind == VersionChoice::Kind::kLatest;
-  if (!is_latest || !watched.versions.empty() || settling.empty()) return;
+  if ((!is_latest && !has_gate) || !watched.versions.empty() || settling.empty()) return;
   const absl::Time end = watched.first_seen + options_.hold_back;
   if (now >= end) return;
   look_again_ = std::min(look_again_, end);
-  versions->erase(versions->begin(), versions->lower_bound(*settling.rbegin()));
+  versions->erase(versions->begin(),
+                  has_gate ? versions->end() : versions->lower_bound(*settling.rbegin()));
 }
 
 void FileSystemSource::PollOne(Watched& watched) {

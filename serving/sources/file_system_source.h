@@ -72,7 +72,9 @@ absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
 //
 // As long as nothing has been told of a servable whose latest versions are wanted, versions below
 // one that is on its way are not told either, so that a start does not take what is about to be
-// replaced. That ends after Options::hold_back, because a copy may take long.
+// replaced. If the servable has a gate, nothing at all is told as long as any version is on its
+// way, because the gate may have chosen that one before a restart. Either ends after
+// Options::hold_back, because a copy may take long.
 //
 // If a base path cannot be read, the versions of its servable stay as they were. If it can be read
 // but holds no version, not even an incomplete one, all of them are unloaded.
@@ -156,7 +158,7 @@ class FileSystemSource : public Source<std::string> {
   // Whether the files in the folder tell that they are whole, and nothing follows them.
   bool IsWhole(const std::string& path, const VersionFolder& folder, Unsettled* unsettled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Removes versions below one that is on its way, as long as nothing has been told.
+  // Removes versions that are held back for one that is on its way, as long as nothing was told.
   void HoldBack(Watched& watched, const std::set<int64_t>& settling,
                 std::map<int64_t, Taken>* versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Emit(Watched& watched, std::map<int64_t, Taken> versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
