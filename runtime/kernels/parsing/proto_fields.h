@@ -15,10 +15,12 @@ namespace tessera {
 // The values that a message has of one field, in the order of the message; of a field that is not
 // repeated the last one counts.
 struct ProtoFieldValues {
-  // Of a field of numbers: integers extended to 64 bits, or the bits of a float or double. A packed
-  // int32 is extended with zeros, as TensorFlow reads it, and any other int32 with its sign.
+  // The values of a field of numbers: integers extended to 64 bits, or the bits of a float or
+  // double. A packed int32 is extended with zeros, as TensorFlow reads it, and any other int32 with
+  // its sign.
   std::vector<uint64_t> numbers;
-  // Of a field of strings or messages: parts of the message that was scanned. A group has its tags.
+  // The values of a field of strings or messages: parts of the message that was scanned. A group
+  // has its tags.
   std::vector<absl::string_view> texts;
 };
 
