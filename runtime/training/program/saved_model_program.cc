@@ -1,12 +1,15 @@
 // SavedModels, which train by their signatures.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
+#include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/graph/prune.h"
@@ -71,20 +74,53 @@ absl::StatusOr<UsedSignatures> FindSignatures(const SavedModelGraph& model,
   return used;
 }
 
-// Adds the inputs of a signature, which may be null, or their values.
-absl::Status AddInputs(const Signature* signature, const GraphSpec& spec, const FixedValues& values,
-                       std::vector<BatchInput>* inputs, std::vector<NamedTensor>* constants) {
-  if (signature == nullptr) return absl::OkStatus();
-  for (const auto& [alias, tensor] : signature->inputs) {
-    if (signature->defaults.contains(alias)) continue;
-    auto field = spec.inputs().find(alias);
-    BatchInput input{field == spec.inputs().end() ? alias : field->second, tensor.tensor_name,
-                     tensor.dtype, tensor.shape};
-    ASSIGN_OR_RETURN(const bool has_value, values.Take(alias, input, constants));
-    if (!has_value) inputs->push_back(std::move(input));
+// The tensors that a run feeds: with fields of a batch, or with values.
+class FedTensors {
+ public:
+  FedTensors(const GraphSpec& spec, const FixedValues& values, std::vector<BatchInput>* inputs,
+             std::vector<NamedTensor>* constants)
+      : spec_(spec), values_(values), inputs_(inputs), constants_(constants) {}
+
+  // Adds the inputs of a signature, which may be null. Inputs may share a tensor.
+  // Errors: INVALID_ARGUMENT for inputs that share a tensor but have two fields or values.
+  absl::Status Add(const Signature* signature) {
+    if (signature == nullptr) return absl::OkStatus();
+    for (const auto& [alias, tensor] : signature->inputs) {
+      if (signature->defaults.contains(alias)) continue;
+      const auto field = spec_.inputs().find(alias);
+      BatchInput input{field == spec_.inputs().end() ? alias : field->second, tensor.tensor_name,
+                       tensor.dtype, tensor.shape};
+      const auto value = values_.texts.find(alias);
+      const std::string source = value == values_.texts.end()
+                                     ? absl::StrCat("field '", input.field, "'")
+                                     : absl::StrCat("value '", value->second, "'");
+      // "x" is another name of "x:0".
+      const auto [other, is_new] =
+          sources_.emplace(absl::StripSuffix(tensor.tensor_name, ":0"), Source{alias, source});
+      if (!is_new) {
+        if (other->second.text == source) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("the signatures' inputs '", other->second.alias, "' and '", alias,
+                         "' are one tensor, '", tensor.tensor_name,
+                         "', which cannot be fed with the ", other->second.text, " and with the ",
+                         source, "; give both the same by graph.inputs or graph.", values_.block));
+      }
+      ASSIGN_OR_RETURN(const bool has_value, values_.Take(alias, input, constants_));
+      if (!has_value) inputs_->push_back(std::move(input));
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+ private:
+  struct Source {
+    std::string alias, text;
+  };
+  const GraphSpec& spec_;
+  const FixedValues& values_;
+  std::vector<BatchInput>* const inputs_;
+  std::vector<NamedTensor>* const constants_;
+  std::map<std::string, Source> sources_;  // by tensor, without ":0"
+};
 
 // Errors: INVALID_ARGUMENT for an entry of graph.inputs, graph.train_values or graph.eval_values
 // that no signature has.
@@ -175,8 +211,18 @@ absl::StatusOr<TrackedVariables> ReadTrackedVariables(const SavedModelGraph& mod
   return tracked;
 }
 
-// Finds the variables of a SavedModel and adds the nodes of their states.
-//
+// Errors: UNIMPLEMENTED for a variable that is saved as a part of a larger tensor: exports replace
+// whole tensors of the SavedModel.
+absl::Status CheckIsWhole(const RestoredVariable& variable) {
+  if (variable.shape_and_slice.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(variable.shape_and_slice));
+  if (part.slice.shape() == part.shape) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "variable '", variable.name, "' is a part ('", variable.shape_and_slice, "') of '",
+      variable.key, "', and a SavedModel with partitioned variables cannot be trained; save it ",
+      "without a partitioner, or train its MetaGraphDef by graph.meta_graph"));
+}
+
 // Errors: UNIMPLEMENTED for a node that changes a table, whose contents no checkpoint of a run has.
 absl::Status CheckKeepsTables(const Node& node) {
   for (const char* op : {"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"}) {
@@ -189,9 +235,11 @@ absl::Status CheckKeepsTables(const Node& node) {
   return absl::OkStatus();
 }
 
-// What the restore op assigns need not be what the signatures use. Keras 3 tracks each variable at
-// two places; tf.saved_model.save() then writes the value of the signatures' variable under both
-// keys, and restores the second one to a copy, or both to copies.
+// Finds the variables of a SavedModel and adds the nodes of their states.
+//
+// The variables that the restore op assigns need not be those that the signatures use. Keras 3
+// tracks each variable at two places; tf.saved_model.save() then writes the value of the
+// signatures' variable under both keys, and restores the second one to a copy, or both to copies.
 class ModelVariables {
  public:
   ModelVariables(const SavedModelGraph& model, Graph* graph, std::vector<StateVariable>* variables)
@@ -215,6 +263,7 @@ class ModelVariables {
 
     std::vector<const RestoredVariable*> copies;
     for (const RestoredVariable& variable : restored) {
+      RETURN_IF_ERROR(CheckIsWhole(variable));
       if (resources.contains(variable.resource) || !originals_.contains(variable.resource)) {
         RETURN_IF_ERROR(AddKey(variable.resource, variable.key));
       } else {
@@ -377,13 +426,13 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   program.init = NodesOf(used.init);
   const FixedValues train_values{spec.train_values(), "train_values"};
   const FixedValues eval_values{spec.eval_values(), "eval_values"};
-  RETURN_IF_ERROR(AddInputs(used.train, spec, train_values, &program.inputs, &program.constants));
+  RETURN_IF_ERROR(
+      FedTensors(spec, train_values, &program.inputs, &program.constants).Add(used.train));
   program.train = NodesOf(used.train);
   program.loss = LossOf(used.train);
-  for (const Signature* signature : {used.loss, used.predict}) {
-    RETURN_IF_ERROR(
-        AddInputs(signature, spec, eval_values, &program.eval_inputs, &program.eval_constants));
-  }
+  FedTensors evaluation(spec, eval_values, &program.eval_inputs, &program.eval_constants);
+  RETURN_IF_ERROR(evaluation.Add(used.loss));
+  RETURN_IF_ERROR(evaluation.Add(used.predict));
   program.eval_loss = LossOf(used.loss);
   RETURN_IF_ERROR(AddOutputs(*imported, used.predict, spec, &program.outputs));
   FindOptimizerState(&program);
