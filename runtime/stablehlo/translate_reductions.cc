@@ -54,7 +54,7 @@ void GeneralReduce(Translator& t, const Operation& op, const Dims& dimensions) {
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
   std::vector<DType> types;
   for (ValueId id : op.results) types.push_back(t.type(id).dtype);
-  const FunctionRef reducer = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const FunctionRef reducer = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
   Node* const node =
       t.build().AddNode("XlaVariadicReduceV2", inputs,
                         {{"T", types}, {"dimensions_to_reduce", dimensions}, {"reducer", reducer}});
@@ -131,7 +131,7 @@ void ReduceWindow(Translator& t, const Operation& op) {
       Pool(t, op, *known, window, strides, padding)) {
     return;
   }
-  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const FunctionRef computation = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
   const int64_t rows = static_cast<int64_t>(rank);
   t.Set(op.results[0], Call("XlaReduceWindow",
                             {t.Full(op.operands[0]), t.Full(op.operands[1]), t.Ints(window),
@@ -149,7 +149,7 @@ void Sort(Translator& t, const Operation& op) {
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
   inputs.push_back(t.Ints({t.IntAttr(op, "dimension")}));
   inputs.back() = Reshape(inputs.back(), t.Ints({}));
-  const FunctionRef comparator = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const FunctionRef comparator = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
   Node* const node =
       t.build().AddNode("XlaVariadicSort", inputs,
                         {{"comparator", comparator}, {"is_stable", t.BoolAttr(op, "is_stable")}});
@@ -164,8 +164,8 @@ void SelectAndScatter(Translator& t, const Operation& op) {
   }
   const Dims window = t.IntsAttr(op, "window_dimensions");
   const int64_t rows = static_cast<int64_t>(window.size());
-  const FunctionRef select = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
-  const FunctionRef scatter = {.name = t.AddFunction(op.regions[1], {}), .attrs = {}};
+  const FunctionRef select = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
+  const FunctionRef scatter = {.name = t.AddElementFunction(op.regions[1]), .attrs = {}};
   t.Set(op.results[0],
         Call("XlaSelectAndScatter",
              {t.Full(op.operands[0]), t.Ints(window), t.Ints(t.IntsAttr(op, "window_strides")),

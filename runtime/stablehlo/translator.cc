@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -67,7 +68,9 @@ bool IsConstant(const Expr& expr) { return expr.empty() || expr.endpoint().node-
 Translator::Translator(const Module& module, FunctionOutput* output, Graph* graph,
                        Translator* outer)
     : module_(module), output_(output), outer_(outer), build_(graph, "stablehlo") {
-  if (outer != nullptr) calls_ = outer->calls_;
+  if (outer == nullptr) return;
+  calls_ = outer->calls_;
+  is_for_elements_ = outer->is_for_elements_;
 }
 
 void Translator::Fail(absl::string_view why) {
@@ -344,6 +347,19 @@ std::string Translator::AddFunction(const Region& region, const std::vector<Valu
   return function.name;
 }
 
+std::string Translator::AddElementFunction(const Region& region) {
+  const bool was_for_elements = std::exchange(is_for_elements_, true);
+  std::string added = AddFunction(region, {});
+  is_for_elements_ = was_for_elements;
+  return added;
+}
+
+bool Translator::CannotBranch() {
+  if (!is_for_elements_) return false;
+  Fail("it stands in a function that is applied to elements, which may have no branches or loops");
+  return true;
+}
+
 std::string Translator::AddCalledFunction(const Operation& custom_call) {
   const auto* names = custom_call.FindAttr<Attribute::Array>("called_computations");
   const std::string* const name =
@@ -355,7 +371,7 @@ std::string Translator::AddCalledFunction(const Operation& custom_call) {
   }
   if (CallsItself(*name)) return "";
   calls_.push_back(*name);
-  std::string added = AddFunction(function->body, {});
+  std::string added = AddElementFunction(function->body);
   calls_.pop_back();
   return added;
 }

@@ -90,6 +90,14 @@ CALL_OF_ANOTHER_RANK = (
     "QFHKspJSRlOUmoxCLeQiVuelQbpkBfEzMtoSeZtaNuXQhL5pxfE97MVuvxlCLbZDW/EbRFf3Q9eeXFWE"
     "cNKy2xebqvjo10273jS7UzYVW3HommPR12JXcNVhKENTiSuvCUC7zI1yvNFu7K4nOPoDOz02sg=="
 )
+BRANCH_IN_A_REDUCER = (
+    "eNpNUEtKA0EU7GfNs22apmmGsQkyDBJEBlHjypUbBXERSVBwG/KZaGAykTjj2r1H8BAewTN4Ao/gEbSj"
+    "LiyoV0U9Xi3eZffzylzXw1FZXHR7g8ejg85BR1DGxJagYWzst7I2evsxpTr+DzgdkB1qjdhKH/tYWrn2"
+    "wbEnIDAJPPOhx5M89GTZkwqZOg689aSdJyODPgeegNoqTVKfkRLi6SvTTvxBkZQ5QeXsDHIYODBkDjZp"
+    "To6iN6Y+SEavIOZ+WEUvkBZaCnmqGKRutIRkCosBlGVYOKHPYwUbQrOZgMAqHCPaCnalLQCRh0RkwOsh"
+    "IvHespqNT1ousdqNmllZzyrxeFcuxHwxacpCLIu6WVbhg2LaVOOVjhfVQz2s6pVfFpNmXPym8/vh8sfO"
+    "pqu5L+bD0HXfjMrZWGy0NRPpNEu329jBLud733JSPJc="
+)
 RELU_OF_A_BROADCAST = (
     "eNolj8tKxEAQRbus1LRNE5omhGYYQhausnAYl24VxcWIg65chbzEhjwkkwz+gZ/oZ/gLVvTAhcOluFCP"
     "+5/n8GUqyrZ52D/lp6vtbrsTkBBQCKhRm8htUrxOQrA6+gdDzaQGQ2eki+TZF1kHiJyYc+uAjAPJURxN"
@@ -148,14 +156,15 @@ def run(folder, **inputs):
         (CALLS_ITSELF, ([3], []), "calls itself"),
         (GATHER_OF_SCALARS, ([4, 3], []), ""),
         (CALL_OF_ANOTHER_RANK, ([2, 3], []), "of other types"),
+        (BRANCH_IN_A_REDUCER, ([4, 3],), "may have no branches or loops"),
     ],
-    ids=["calls itself", "gather", "call"],
+    ids=["calls itself", "gather", "call", "branch"],
 )
 def test_modules_that_are_no_good_end_in_an_error(artifact, shapes, told, tmp_path):
     types = [tf.int32 if artifact == GATHER_OF_SCALARS and not shape else tf.float32
              for shape in shapes]
     inputs = dict(zip(("a", "b"), zip(types, shapes)))
-    values = {"a": np.ones(shapes[0]).tolist(), "b": 0}
+    values = {name: np.ones(shape).tolist() for name, shape in zip(("a", "b"), shapes)}
     done = run(model_of(tmp_path, artifact, inputs, tf.float32), **values)
     assert done.returncode == 1, done
     assert told in done.stderr
