@@ -42,5 +42,12 @@ TEST(ExamplesFromInputTest, ContextThatIsRepeatedTooOftenIsRefused) {
   EXPECT_THAT(std::string(tensor.status().message()), HasSubstr("100 examples with a context"));
 }
 
+// Errors may quote paths of any bytes, and readers reject a message with a string that is no UTF-8.
+TEST(FillStatusTest, MessagesAreUtf8) {
+  tensorflow::serving::StatusProto proto;
+  FillStatus(absl::NotFoundError("no file /m\xff/1"), &proto);
+  EXPECT_EQ(proto.error_message(), "no file /m\xef\xbf\xbd/1");
+}
+
 }  // namespace
 }  // namespace tessera::serving
