@@ -1,6 +1,7 @@
 #include "serving/frontend/grpc/calls_under_way.h"
 
 #include <grpc/grpc.h>
+#include <grpcpp/generic/async_generic_service.h>
 
 #include <memory>
 
@@ -9,21 +10,33 @@
 
 namespace tessera::serving {
 
-// Makes the contexts of calls, and so learns when a call begins and ends.
+// Makes the contexts of calls, and so learns when a call begins and ends. A generic context is that
+// of a call of an unknown method, which gRPC answers by itself.
 class CallsUnderWay::Counter final : public grpc::ContextAllocator {
  public:
   explicit Counter(std::atomic<int>* count) : count_(count) {}
 
   grpc::CallbackServerContext* NewCallbackServerContext() override {
-    count_->fetch_add(1, std::memory_order_relaxed);
-    return new grpc::CallbackServerContext;
+    return New<grpc::CallbackServerContext>();
   }
-  void Release(grpc::CallbackServerContext* context) override {
+  grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
+    return New<grpc::GenericCallbackServerContext>();
+  }
+  void Release(grpc::CallbackServerContext* context) override { Delete(context); }
+  void Release(grpc::GenericCallbackServerContext* context) override { Delete(context); }
+
+ private:
+  template <typename Context>
+  Context* New() {
+    count_->fetch_add(1, std::memory_order_relaxed);
+    return new Context;
+  }
+  template <typename Context>
+  void Delete(Context* context) {
     delete context;
     count_->fetch_sub(1, std::memory_order_relaxed);
   }
 
- private:
   std::atomic<int>* const count_;
 };
 

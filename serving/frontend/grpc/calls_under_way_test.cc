@@ -1,6 +1,7 @@
 #include "serving/frontend/grpc/calls_under_way.h"
 
 #include <grpcpp/create_channel_posix.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/server_posix.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -58,6 +59,24 @@ class CallsUnderWayTest : public ::testing::Test {
 };
 
 TEST_F(CallsUnderWayTest, SilentConnectionHoldsUpNoShutdown) {
+  calls_.Shutdown(server_.get(), absl::InfiniteFuture());
+}
+
+// gRPC answers them by itself, with a context of another kind.
+TEST_F(CallsUnderWayTest, CallsOfUnknownMethodsEnd) {
+  grpc::GenericStub stub(grpc::CreateInsecureChannelFromFd("client", Connect()));
+  const grpc::Slice message("x");
+  for (int i = 0; i < 3; ++i) {
+    grpc::ClientContext context;
+    grpc::ByteBuffer request(&message, 1), response;
+    absl::Notification has_ended;
+    stub.UnaryCall(&context, "/any.Service/Method", {}, &request, &response,
+                   [&](const grpc::Status& status) {
+                     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+                     has_ended.Notify();
+                   });
+    has_ended.WaitForNotification();
+  }
   calls_.Shutdown(server_.get(), absl::InfiniteFuture());
 }
 
