@@ -16,12 +16,12 @@
 #include "runtime/base/status.h"
 #include "runtime/tensor/large_blocks.h"
 #include "serving/core/process_metrics.h"
+#include "serving/frontend/grpc/port_check.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/saved_model/whole_version.h"
 #include "serving/servables/servable.h"
 #include "serving/server/effective_config.h"
 #include "serving/server/op_libraries.h"
-#include "serving/server/port_check.h"
 #include "serving/server/version.h"
 #include "serving/sources/model_config.h"
 

@@ -1,18 +1,17 @@
 #include "serving/frontend/grpc/grpc_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/frontend/grpc/port_check.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -21,29 +20,13 @@ namespace {
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
-// Returns whether somebody accepts connections to the socket at this path.
-bool IsListenedOn(const std::string& path) {
-  sockaddr_un address = {.sun_family = AF_UNIX};
-  path.copy(address.sun_path, kMaxSocketPathBytes);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return false;
-  // A listener whose queue is full makes it EAGAIN.
-  const bool connects =
-      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
-      errno == EAGAIN;
-  close(fd);
-  return connects;
-}
-
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 // Errors: INVALID_ARGUMENT if a server listens on it, which would no longer be found.
 absl::Status RemoveStaleSocket(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return absl::OkStatus();
-  if (IsListenedOn(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Failed to BuildAndStart gRPC server: cannot listen on socket ", path,
-                     ": another server has it, choose another path"));
+  if (const absl::Status is_free = CheckSocketIsFree(path); !is_free.ok()) {
+    return Annotate(is_free, "Failed to BuildAndStart gRPC server: ");
   }
   unlink(path.c_str());
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-#include "serving/server/port_check.h"
+#include "serving/frontend/grpc/port_check.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
