@@ -12,6 +12,7 @@
 #include "runtime/exec/kernel_store.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/unknown_ops.h"
@@ -37,8 +38,7 @@ bool NeedsDataflow(const CompiledNode& compiled) {
       return false;
   }
   const Node& node = *compiled.node;
-  return (compiled.kernel->IsAsync() && !IsCopy(node)) || node.IsOp("Switch") ||
-         node.IsOp("RefSwitch") || node.IsOp("_SwitchN");
+  return (compiled.kernel->IsAsync() && !IsCopy(node)) || IsBranch(node);
 }
 
 absl::Status CheckConnected(const Node& node) {

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/control_flow_nodes.h"
 
 namespace tessera {
 namespace {
@@ -203,8 +204,7 @@ class Layout {
     placed.is_async = placed.kernel != nullptr && placed.kernel->IsAsync();
     placed.is_update = placed.is_expensive && !placed.is_async && IsUpdate(node);
     program_.may_wait |= placed.is_async;
-    placed.may_skip_outputs = placed.role == NodeRole::kTransfer || node.IsOp("Switch") ||
-                              node.IsOp("RefSwitch") || node.IsOp("_SwitchN");
+    placed.may_skip_outputs = placed.role == NodeRole::kTransfer || IsBranch(node);
     placed.frame = static_cast<uint32_t>(frame_number);
     placed.num_inputs = static_cast<uint16_t>(node.num_inputs());
     placed.num_outputs = static_cast<uint16_t>(node.num_outputs());
@@ -251,7 +251,7 @@ class Layout {
         return node.uses(1).empty() ? Shortcut::kMerge : Shortcut::kNone;
       case NodeRole::kKernel:
         if (node.IsOp("Identity") || node.IsOp("LoopCond")) return Shortcut::kForward;
-        if (node.IsOp("Switch") || node.IsOp("RefSwitch")) return Shortcut::kSwitch;
+        if (IsSwitch(node)) return Shortcut::kSwitch;
         return Shortcut::kNone;
       default:
         return Shortcut::kNone;

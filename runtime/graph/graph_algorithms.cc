@@ -7,20 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/graph/control_flow_nodes.h"
 
 namespace tessera {
 namespace {
 
-bool IsNextIteration(const Node* node) {
-  return node->IsOp("NextIteration") || node->IsOp("RefNextIteration");
-}
-
 // What a node waits for: all inputs, but a Merge does not wait for its loop's previous iteration.
 template <typename Visit>
 void ForEachDependency(const Node* node, bool with_back_edges, Visit visit) {
-  const bool is_merge = !with_back_edges && (node->IsOp("Merge") || node->IsOp("RefMerge"));
+  const bool is_merge = !with_back_edges && IsMerge(*node);
   for (const Endpoint& input : node->inputs()) {
-    if (input.node == nullptr || (is_merge && IsNextIteration(input.node))) continue;
+    if (input.node == nullptr || (is_merge && IsNextIteration(*input.node))) continue;
     visit(input.node);
   }
   for (Node* control : node->control_inputs()) visit(control);
@@ -77,10 +74,10 @@ absl::StatusOr<std::vector<Node*>> TopologicalOrder(const Graph& graph) {
     auto release = [&](Node* to) {
       if (--pending[to->id()] == 0) ready.push(to->id());
     };
-    const bool is_next_iteration = IsNextIteration(node);
+    const bool is_next_iteration = IsNextIteration(*node);
     for (int i = 0; i < node->num_outputs(); ++i) {
       for (const Use& use : node->uses(i)) {
-        if (is_next_iteration && (use.node->IsOp("Merge") || use.node->IsOp("RefMerge"))) continue;
+        if (is_next_iteration && IsMerge(*use.node)) continue;
         release(use.node);
       }
     }

@@ -5,13 +5,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/graph_algorithms.h"
 
 namespace tessera {
 namespace {
-
-bool IsEnter(const Node& node) { return node.IsOp("Enter") || node.IsOp("RefEnter"); }
-bool IsExit(const Node& node) { return node.IsOp("Exit") || node.IsOp("RefExit"); }
 
 class FrameFinder {
  public:

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/loop_frames.h"
 
 namespace tessera {
@@ -59,9 +60,9 @@ class Partitioner {
 
   // True for the Merge of a loop variable; that of a conditional in a loop's body is another.
   static bool IsLoopMerge(const Node& node) {
-    if (!node.IsOp("Merge") && !node.IsOp("RefMerge")) return false;
+    if (!IsMerge(node)) return false;
     return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Endpoint& input) {
-      return input.node != nullptr && (input.node->IsOp("Enter") || input.node->IsOp("RefEnter"));
+      return input.node != nullptr && IsEnter(*input.node);
     });
   }
 

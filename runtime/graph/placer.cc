@@ -13,6 +13,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/function_calls.h"
 #include "runtime/graph/resource_names.h"
@@ -23,14 +24,9 @@ namespace {
 // The cycle of a v1 loop variable, Enter -> Merge -> Switch -> Exit and NextIteration -> Merge: it
 // must not cross devices, since each of these nodes runs in some iterations only.
 bool IsLoopLink(const Node& from, const Node& to) {
-  if (to.IsOp("Merge") || to.IsOp("RefMerge")) {
-    return from.IsOp("Enter") || from.IsOp("RefEnter") || from.IsOp("NextIteration") ||
-           from.IsOp("RefNextIteration");
-  }
-  if (to.IsOp("Switch") || to.IsOp("RefSwitch")) {
-    return from.IsOp("Merge") || from.IsOp("RefMerge");
-  }
-  return to.IsOp("Exit") || to.IsOp("RefExit");
+  if (IsMerge(to)) return IsEnter(from) || IsNextIteration(from);
+  if (IsSwitch(to)) return IsMerge(from);
+  return IsExit(to);
 }
 
 // Sets of nodes that must be on one device, by union and find.

@@ -6,7 +6,8 @@ import sys
 from conformance import boundary_cases, device_kernel_cases, edge_cases, found_cases
 from conformance import gradient_cases, graph_cases
 from conformance import large_cases, micro_frontend_cases, op_cases, pipeline_cases
-from conformance import quantized_cases, rare_cases, reader_cases, training_cases, xla_cases
+from conformance import quantized_cases, rare_cases, reader_cases, reference_cases
+from conformance import training_cases, xla_cases
 
 
 def main(directory):
@@ -22,6 +23,7 @@ def main(directory):
     paths += micro_frontend_cases.record(directory / "ops")
     paths += device_kernel_cases.record(directory)
     paths += graph_cases.record(directory / "graphs", graph_cases.cases())
+    paths += graph_cases.record(directory / "graphs", reference_cases.cases())
     paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")
     paths += large_cases.record(directory / "large")

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/graph_algorithms.h"
 
 namespace tessera {
 namespace {
-
-bool IsSwitch(const Node& node) { return node.IsOp("Switch") || node.IsOp("RefSwitch"); }
-bool IsMerge(const Node& node) { return node.IsOp("Merge") || node.IsOp("RefMerge"); }
 
 // A loop's Switch does not open a branch: its body is a frame.
 bool OpensBranch(const Node& node) {
@@ -17,8 +15,7 @@ bool OpensBranch(const Node& node) {
 
 bool HeadsLoop(const Node& merge) {
   return std::any_of(merge.inputs().begin(), merge.inputs().end(), [](const Endpoint& input) {
-    return input.node != nullptr &&
-           (input.node->IsOp("NextIteration") || input.node->IsOp("RefNextIteration"));
+    return input.node != nullptr && IsNextIteration(*input.node);
   });
 }
 

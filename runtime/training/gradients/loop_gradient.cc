@@ -5,12 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/control_flow_nodes.h"
 
 namespace tessera {
 namespace {
 
 bool IsConstantEnter(const Node& node) {
-  if (!node.IsOp("Enter") && !node.IsOp("RefEnter")) return false;
+  if (!IsEnter(node)) return false;
   const absl::StatusOr<bool> is_constant = node.attr<bool>("is_constant");
   return is_constant.ok() && *is_constant;
 }
@@ -118,7 +119,7 @@ class LoopGradient {
       // A variable may depend on an x in the body alone, while its Enter depends on none.
       LoopVariable variable = {.enter = enter};
       for (const Use& use : enter->uses(0)) {
-        if (use.node->IsOp("Merge") || use.node->IsOp("RefMerge")) variable.merge = use.node;
+        if (IsMerge(*use.node)) variable.merge = use.node;
       }
       if (variable.merge == nullptr) return Malformed(*enter);
       if (!boundary_.between->contains(variable.merge)) continue;
@@ -126,14 +127,13 @@ class LoopGradient {
         if (input.node != enter) variable.next = input.node;
       }
       for (const Use& use : variable.merge->uses(0)) {
-        const bool is_switch = use.node->IsOp("Switch") || use.node->IsOp("RefSwitch");
-        if (is_switch && use.node->input(1).node == frame_.condition) {
+        if (IsSwitch(*use.node) && use.node->input(1).node == frame_.condition) {
           variable.switch_node = use.node;
         }
       }
       if (variable.switch_node == nullptr || variable.next == nullptr) return Malformed(*enter);
       for (const Use& use : variable.switch_node->uses(0)) {
-        if (use.node->IsOp("Exit") || use.node->IsOp("RefExit")) variable.exit = use.node;
+        if (IsExit(*use.node)) variable.exit = use.node;
       }
       variables_.push_back(variable);
     }
