@@ -1,5 +1,6 @@
 #include "runtime/graph/attr_value_proto.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -115,8 +116,22 @@ void FunctionToProto(const FunctionRef& function, tensorflow::NameAttrList* prot
   AttrMapToProto(function.attrs, proto->mutable_attr());
 }
 
+// Whether all elements of a large tensor have the same bits.
+bool IsLargeRepetition(const Tensor& tensor) {
+  constexpr size_t kMinBytes = size_t{4} << 20;
+  if (!IsTriviallyCopyable(tensor.dtype()) || tensor.size_bytes() < kMinBytes) return false;
+  const size_t step = DTypeSize(tensor.dtype());
+  return std::memcmp(tensor.raw(), tensor.raw() + step, tensor.size_bytes() - step) == 0;
+}
+
 void TensorToAttr(const Tensor& tensor, tensorflow::TensorProto* proto) {
-  absl::Status status = TensorToProto(tensor, TensorProtoForm::kTensorContent, proto);
+  const bool is_repetition = IsLargeRepetition(tensor);
+  absl::Status status =
+      is_repetition ? TensorToProto(tensor.SubSlice(0), TensorProtoForm::kTypedFields, proto)
+                    : TensorToProto(tensor, TensorProtoForm::kTensorContent, proto);
+  if (status.ok() && is_repetition) {
+    ShapeToProto(PartialShape(tensor.shape()), proto->mutable_tensor_shape());
+  }
   if (status.ok()) return;
   LOG(WARNING) << "a constant was exported without its value: " << status.ToString();
   proto->Clear();

@@ -137,5 +137,27 @@ TEST(GraphExportTest, StandInsAreWrittenAsWhatTheyStandFor) {
       << exported.DebugString();
 }
 
+TEST(GraphExportTest, LargeConstantOfOneValueIsWrittenAsOne) {
+  tensorflow::GraphDef graph_def;
+  tensorflow::NodeDef& node = *graph_def.add_node();
+  node.set_name("c");
+  node.set_op("Const");
+  (*node.mutable_attr())["dtype"].set_type(tensorflow::DT_DOUBLE);
+  tensorflow::TensorProto& value = *(*node.mutable_attr())["value"].mutable_tensor();
+  value.set_dtype(tensorflow::DT_DOUBLE);
+  value.mutable_tensor_shape()->add_dim()->set_size(1 << 20);
+  value.add_double_val(-0.5);
+  const auto graph = ImportGraph(graph_def).value();
+
+  tensorflow::GraphDef exported;
+  ExportGraph(*graph, &exported);
+
+  EXPECT_LT(exported.ByteSizeLong(), 1000);
+  const auto again = ImportGraph(exported).value();
+  const Tensor kept = again->FindNode("c")->attr<Tensor>("value").value();
+  ASSERT_EQ(kept.shape(), Shape({1 << 20}));
+  EXPECT_EQ(kept.flat<double>().back(), -0.5);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "runtime/graph/graph_import.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_algorithms.h"
+#include "runtime/graph/repeated_constant.h"
 #include "runtime/graph/unknown_ops.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -70,6 +72,18 @@ bool IsMadeByRuntime(absl::string_view op) {
          op == "_CopyToHost" || op == "_CopyToDevice";
 }
 
+absl::StatusOr<AttrMap> AttrsOf(const tensorflow::NodeDef& node) {
+  const auto value = node.attr().find("value");
+  if (node.op() != "Const" || value == node.attr().end()) return AttrMapFromProto(node.attr());
+  ASSIGN_OR_RETURN(std::optional<Tensor> tensor, RepeatedConstant(value->second.tensor()));
+  if (!tensor.has_value()) return AttrMapFromProto(node.attr());
+  auto others = node.attr();
+  others.erase("value");
+  ASSIGN_OR_RETURN(AttrMap attrs, AttrMapFromProto(others));
+  attrs.insert_or_assign("value", AttrValue(*std::move(tensor)));
+  return attrs;
+}
+
 // Builds the nodes of one GraphDef in a graph, and takes them out again unless Commit() is called.
 class Importer {
  public:
@@ -121,7 +135,7 @@ class Importer {
   }
 
   absl::Status AddNode(const tensorflow::NodeDef& node, int producer) {
-    auto attrs = AttrMapFromProto(node.attr());
+    auto attrs = AttrsOf(node);
     if (!attrs.ok()) return Annotate(attrs.status(), absl::StrCat(Describe(node), ": "));
     if (IsMadeByRuntime(node.op())) {
       return absl::InvalidArgumentError(absl::StrCat(

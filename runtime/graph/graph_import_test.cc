@@ -41,6 +41,37 @@ TEST(GraphImportTest, ConnectsNodesInAnyOrder) {
   EXPECT_EQ(graph->FindNode("c")->attr<Tensor>("value")->scalar<float>(), 3);
 }
 
+// The initial value of an optimizer's slot for a large table, which a served graph never runs.
+TEST(GraphImportTest, ConstantOfOneValueTakesLittleMemory) {
+  const auto graph = ImportGraph(Parse(R"(
+    node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "value" value { tensor { dtype: DT_FLOAT float_val: 0.5
+               tensor_shape { dim { size: 300000001 } dim { size: 3 } } } } } })"))
+                         .value();
+  const Tensor value = graph->FindNode("c")->attr<Tensor>("value").value();
+  ASSERT_EQ(value.shape(), Shape({300000001, 3}));
+  const absl::Span<const float> elements = value.flat<float>();
+  EXPECT_EQ(elements.front(), 0.5f);
+  EXPECT_EQ(elements[450000001], 0.5f);
+  EXPECT_EQ(elements.back(), 0.5f);
+
+  // Its pages are its own once they are written.
+  Tensor copy = value;
+  reinterpret_cast<float*>(copy.mutable_raw())[0] = 2;
+  EXPECT_EQ(elements[1], 0.5f);
+  EXPECT_EQ(elements[16 << 20], 0.5f);
+}
+
+TEST(GraphImportTest, RefusesConstantsBeyondAllMemory) {
+  EXPECT_THAT(ImportError(R"(
+    node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "value" value { tensor { dtype: DT_FLOAT float_val: 0.5
+               tensor_shape { dim { size: 100000000000 } } } } } })")
+                  .ToString(),
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("node 'c' (Const)"),
+                    HasSubstr("[100000000000]")));
+}
+
 TEST(GraphImportTest, KeepsAttributesOfNewerProducers) {
   const auto graph = ImportGraph(Parse(R"(
     node { name: "n" op: "NoOp" attr { key: "brand_new" value { b: true } } })"))
