@@ -108,13 +108,17 @@ absl::StatusOr<std::shared_ptr<const Callable>> ModelBatching::Wrap(
     std::shared_ptr<const Callable> callable, RunRows rows) {
   if (rows == RunRows::kFixed && version_->rules == BatchingRules::kLenient) return callable;
   const RunSignature& signature = callable->signature();
+  std::pair<Tensors, Tensors> key = {signature.feeds, signature.fetches};
   absl::MutexLock lock(&mu_);
-  std::weak_ptr<const BatchedCallable>& known = callables_[{signature.feeds, signature.fetches}];
-  std::shared_ptr<const BatchedCallable> batched = known.lock();
+  const auto known = callables_.find(key);
+  std::shared_ptr<const BatchedCallable> batched =
+      known == callables_.end() ? nullptr : known->second.lock();
   if (batched == nullptr) {
     batched = std::make_shared<const BatchedCallable>(version_, std::move(callable));
     if (draining_) batched->Drain();
-    known = batched;
+    // Clients may ask for ever other sets of outputs, of which only the latest are kept.
+    std::erase_if(callables_, [](const auto& entry) { return entry.second.expired(); });
+    callables_[std::move(key)] = batched;
   }
   return std::shared_ptr<const Callable>(std::move(batched));
 }
