@@ -205,6 +205,15 @@ REGISTER_OP("_FusedElementwise")
     .Attr("names: list(string) >= 1").Attr("operands: list(int) >= 1")
     .Attr("views: list(int) >= 4").Attr("results: list(int) >= 1").Attr("joins: list(int) >= 2");
 
+// Sorts lines along a dimension, which may count from the end, by their keys in the total order of
+// IEEE 754; equal keys keep their order. A comparator of StableHLO that compares a key of one
+// element with that of another becomes this.
+REGISTER_OP("_SortByKey")
+    .Input("keys: K").Input("values: T").Output("sorted: T")
+    .Attr("K: {half, bfloat16, float, double, int8, uint8, int16, uint16, int32, uint32, int64, "
+          "uint64, bool}")
+    .Attr("T: list(type) >= 1").Attr("dimension: int").Attr("is_descending: bool = false");
+
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
     .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");

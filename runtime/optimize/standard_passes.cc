@@ -22,6 +22,7 @@
 #include "runtime/optimize/hoist_reshapes.h"
 #include "runtime/optimize/hoist_slices.h"
 #include "runtime/optimize/inline_functions.h"
+#include "runtime/optimize/mark_element_functions.h"
 #include "runtime/optimize/merge_biases.h"
 #include "runtime/optimize/merge_duplicates.h"
 #include "runtime/optimize/multiply_by_reciprocals.h"
@@ -36,6 +37,7 @@ const PassList& StandardPasses() {
     // Calls are inlined first, because the other passes do not look into functions. Folding turns
     // arithmetic on frozen variables into the constants that later passes look for.
     passes->push_back(std::make_unique<InlineFunctionsPass>());
+    passes->push_back(std::make_unique<MarkElementFunctionsPass>());
     passes->push_back(std::make_unique<FreezeVariablesPass>());
     passes->push_back(std::make_unique<PruneControlEdgesPass>());
     passes->push_back(std::make_unique<RemoveNoOpsPass>());

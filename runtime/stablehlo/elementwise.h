@@ -8,6 +8,10 @@
 
 namespace tessera::stablehlo {
 
+// Attributes of `compare`, as the VHLO dialect numbers them.
+enum ComparisonDirection { kEqual, kNotEqual, kGreaterEqual, kGreater, kLessEqual, kLess };
+enum ComparisonType { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
+
 using Formula = std::function<Expr(const std::vector<Expr>&)>;
 
 // Applies an op that broadcasts to the operands as they are. The result is a broadcast if all

@@ -22,7 +22,6 @@ FunctionRef Named(std::string name) { return FunctionRef{.name = std::move(name)
 
 // The loop's state is its operands and what its regions use from outside; the latter stays.
 void While(Translator& t, const Operation& op) {
-  if (t.CannotBranch()) return;
   if (op.regions.size() != 2 || op.results.size() != op.operands.size()) {
     return t.Fail("it has no condition or no body");
   }
@@ -50,7 +49,6 @@ std::vector<DType> ResultTypes(Translator& t, const Operation& op) {
 }
 
 void If(Translator& t, const Operation& op) {
-  if (t.CannotBranch()) return;
   if (op.regions.size() != 2 || op.operands.size() != 1) return t.Fail("it has no branches");
   const std::vector<ValueId> captured = t.CapturedBy({&op.regions[0], &op.regions[1]});
   std::vector<Expr> inputs = {t.Full(op.operands[0])};
@@ -64,7 +62,6 @@ void If(Translator& t, const Operation& op) {
 }
 
 void Case(Translator& t, const Operation& op) {
-  if (t.CannotBranch()) return;
   if (op.regions.empty() || op.operands.size() != 1) return t.Fail("it has no branches");
   std::vector<const Region*> regions;
   for (const Region& region : op.regions) regions.push_back(&region);

@@ -7,10 +7,6 @@
 namespace tessera::stablehlo {
 namespace {
 
-// Numbers of the VHLO dialect.
-enum ComparisonDirection { kEqual, kNotEqual, kGreaterEqual, kGreater, kLessEqual, kLess };
-enum ComparisonType { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
-
 bool IsFloat(const Expr& x) { return IsFloating(x.dtype()); }
 
 // Whether every element of a constant is zero.

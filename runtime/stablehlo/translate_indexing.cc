@@ -138,7 +138,7 @@ void Scatter(Translator& t, const Operation& op) {
   Expr indices = t.Full(op.operands[1]);
   const bool is_index = indices.dtype() == DType::kInt32 || indices.dtype() == DType::kInt64;
   if (!is_index) indices = CastTo(indices, DType::kInt64);
-  const FunctionRef computation = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
+  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
   t.Set(op.results[0], Call("XlaScatter", {t.Full(op.operands[0]), indices, t.Full(op.operands[2])},
                             {{"update_computation", computation},
                              {"dimension_numbers", numbers.SerializeAsString()},

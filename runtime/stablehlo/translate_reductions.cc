@@ -1,4 +1,4 @@
-// Reductions over dimensions and over windows, and sorting.
+// Reductions over dimensions and over windows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,7 +54,7 @@ void GeneralReduce(Translator& t, const Operation& op, const Dims& dimensions) {
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
   std::vector<DType> types;
   for (ValueId id : op.results) types.push_back(t.type(id).dtype);
-  const FunctionRef reducer = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
+  const FunctionRef reducer = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
   Node* const node =
       t.build().AddNode("XlaVariadicReduceV2", inputs,
                         {{"T", types}, {"dimensions_to_reduce", dimensions}, {"reducer", reducer}});
@@ -131,7 +131,7 @@ void ReduceWindow(Translator& t, const Operation& op) {
       Pool(t, op, *known, window, strides, padding)) {
     return;
   }
-  const FunctionRef computation = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
+  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
   const int64_t rows = static_cast<int64_t>(rank);
   t.Set(op.results[0], Call("XlaReduceWindow",
                             {t.Full(op.operands[0]), t.Full(op.operands[1]), t.Ints(window),
@@ -140,32 +140,14 @@ void ReduceWindow(Translator& t, const Operation& op) {
                             {{"computation", computation}}));
 }
 
-void Sort(Translator& t, const Operation& op) {
-  if (op.regions.size() != 1) return t.Fail("it has no comparator");
-  if (op.results.size() != op.operands.size()) {
-    return t.Fail("it has another number of results than of operands");
-  }
-  std::vector<Expr> inputs;
-  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
-  inputs.push_back(t.Ints({t.IntAttr(op, "dimension")}));
-  inputs.back() = Reshape(inputs.back(), t.Ints({}));
-  const FunctionRef comparator = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
-  Node* const node =
-      t.build().AddNode("XlaVariadicSort", inputs,
-                        {{"comparator", comparator}, {"is_stable", t.BoolAttr(op, "is_stable")}});
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
-  }
-}
-
 void SelectAndScatter(Translator& t, const Operation& op) {
   if (op.regions.size() != 2 || op.operands.size() != 3) {
     return t.Fail("it has another number of operands");
   }
   const Dims window = t.IntsAttr(op, "window_dimensions");
   const int64_t rows = static_cast<int64_t>(window.size());
-  const FunctionRef select = {.name = t.AddElementFunction(op.regions[0]), .attrs = {}};
-  const FunctionRef scatter = {.name = t.AddElementFunction(op.regions[1]), .attrs = {}};
+  const FunctionRef select = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const FunctionRef scatter = {.name = t.AddFunction(op.regions[1], {}), .attrs = {}};
   t.Set(op.results[0],
         Call("XlaSelectAndScatter",
              {t.Full(op.operands[0]), t.Ints(window), t.Ints(t.IntsAttr(op, "window_strides")),
@@ -178,7 +160,6 @@ constexpr NamedHandler kHandlers[] = {
     {"reduce", Reduce},
     {"reduce_window", ReduceWindow},
     {"select_and_scatter", SelectAndScatter},
-    {"sort", Sort},
 };
 
 }  // namespace

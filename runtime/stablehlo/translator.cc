@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -28,8 +27,8 @@ const absl::flat_hash_map<absl::string_view, Handler>& Handlers() {
     auto* all = new absl::flat_hash_map<absl::string_view, Handler>;
     for (absl::Span<const NamedHandler> family :
          {ElementwiseHandlers(), IntegerHandlers(), ShapeHandlers(), IndexingHandlers(),
-          ProductHandlers(), ConvolutionHandlers(), ReductionHandlers(), FourierHandlers(),
-          ControlFlowHandlers(), CustomCallHandlers()}) {
+          ProductHandlers(), ConvolutionHandlers(), ReductionHandlers(), SortHandlers(),
+          FourierHandlers(), ControlFlowHandlers(), CustomCallHandlers()}) {
       for (const NamedHandler& entry : family) all->emplace(entry.op, entry.handler);
     }
     return all;
@@ -68,9 +67,7 @@ bool IsConstant(const Expr& expr) { return expr.empty() || expr.endpoint().node-
 Translator::Translator(const Module& module, FunctionOutput* output, Graph* graph,
                        Translator* outer)
     : module_(module), output_(output), outer_(outer), build_(graph, "stablehlo") {
-  if (outer == nullptr) return;
-  calls_ = outer->calls_;
-  is_for_elements_ = outer->is_for_elements_;
+  if (outer != nullptr) calls_ = outer->calls_;
 }
 
 void Translator::Fail(absl::string_view why) {
@@ -347,19 +344,6 @@ std::string Translator::AddFunction(const Region& region, const std::vector<Valu
   return function.name;
 }
 
-std::string Translator::AddElementFunction(const Region& region) {
-  const bool was_for_elements = std::exchange(is_for_elements_, true);
-  std::string added = AddFunction(region, {});
-  is_for_elements_ = was_for_elements;
-  return added;
-}
-
-bool Translator::CannotBranch() {
-  if (!is_for_elements_) return false;
-  Fail("it stands in a function that is applied to elements, which may have no branches or loops");
-  return true;
-}
-
 std::string Translator::AddCalledFunction(const Operation& custom_call) {
   const auto* names = custom_call.FindAttr<Attribute::Array>("called_computations");
   const std::string* const name =
@@ -371,7 +355,7 @@ std::string Translator::AddCalledFunction(const Operation& custom_call) {
   }
   if (CallsItself(*name)) return "";
   calls_.push_back(*name);
-  std::string added = AddElementFunction(function->body);
+  std::string added = AddFunction(function->body, {});
   calls_.pop_back();
   return added;
 }

@@ -102,12 +102,6 @@ class Translator {
                           bool is_loop_body = false);
   // Adds a function with the body of the one that a custom call names. Returns its name.
   std::string AddCalledFunction(const Operation& custom_call);
-  // Adds the function of a region that kernels apply to many elements at once, with vectors in the
-  // place of its scalars: a reducer, a comparator. Returns its name.
-  std::string AddElementFunction(const Region& region);
-  // Returns true, and fails, in such a function. A vector is no condition: branches and loops would
-  // take the way of one element for all.
-  bool CannotBranch();
   // The values that the regions use and do not define, but constants: functions have their own.
   std::vector<ValueId> CapturedBy(absl::Span<const Region* const> regions);
   // The arguments that stand for captured values at the call of a function.
@@ -125,7 +119,6 @@ class Translator {
   GraphBuilder build_;
   absl::flat_hash_map<ValueId, Value> values_;
   std::vector<std::string> calls_;  // functions that are being translated
-  bool is_for_elements_ = false;    // see AddElementFunction()
   std::vector<Node*> effects_;
   const Operation* current_ = nullptr;
 };
@@ -143,6 +136,7 @@ absl::Span<const NamedHandler> IndexingHandlers();
 absl::Span<const NamedHandler> ProductHandlers();
 absl::Span<const NamedHandler> ConvolutionHandlers();
 absl::Span<const NamedHandler> ReductionHandlers();
+absl::Span<const NamedHandler> SortHandlers();
 absl::Span<const NamedHandler> FourierHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
 absl::Span<const NamedHandler> CustomCallHandlers();

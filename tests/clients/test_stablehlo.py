@@ -91,12 +91,30 @@ CALL_OF_ANOTHER_RANK = (
     "cNKy2xebqvjo10273jS7UzYVW3HommPR12JXcNVhKENTiSuvCUC7zI1yvNFu7K4nOPoDOz02sg=="
 )
 BRANCH_IN_A_REDUCER = (
-    "eNpNUEtKA0EU7GfNs22apmmGsQkyDBJEBlHjypUbBXERSVBwG/KZaGAykTjj2r1H8BAewTN4Ao/gEbSj"
-    "LiyoV0U9Xi3eZffzylzXw1FZXHR7g8ejg85BR1DGxJagYWzst7I2evsxpTr+DzgdkB1qjdhKH/tYWrn2"
-    "wbEnIDAJPPOhx5M89GTZkwqZOg689aSdJyODPgeegNoqTVKfkRLi6SvTTvxBkZQ5QeXsDHIYODBkDjZp"
-    "To6iN6Y+SEavIOZ+WEUvkBZaCnmqGKRutIRkCosBlGVYOKHPYwUbQrOZgMAqHCPaCnalLQCRh0RkwOsh"
-    "IvHespqNT1ousdqNmllZzyrxeFcuxHwxacpCLIu6WVbhg2LaVOOVjhfVQz2s6pVfFpNmXPym8/vh8sfO"
-    "pqu5L+bD0HXfjMrZWGy0NRPpNEu329jBLud733JSPJc="
+    "eNptkf9q2zAQx3W5XDUjjDAmMyEIE0xpTUnSUMLoxja2sV+sZb9g/xonURd3tmP8o7SPtIfYK2ywF9kr"
+    "TE4yNuhOSHd8dPqeTjo/+/XB/ljH81S/OnsbXU3H09n4mMGQgBxAgVK63sAPDvDmzQCmXLYWCCnEZpql"
+    "HQIHZpFuS/yJEEBCoie553oul2Z0HnV8NQEHSSlQPqhhgFw6LvWIeg4w8qhPAzUAUuTTkAK1D7SvQqAD"
+    "NQIK6QjxxIbARjy18cFDNVITNVUnPlmHX/LvvnTYzizkHCzodELgVkiOzUO0uYMWihDJMZI9CKE/6P4g"
+    "eA828O43BKJ3gLz71dwJ3T7jTzkhWZ8sjoLajQyFS21zTLw4sNA10N47Qg9J3kUk5JbRwC4a23rArmVK"
+    "djnSnkHAftLMPNRwdB5KZxrQcD88dTyv13d6UjjzJknrJGdXq3TNsvWySTUrdd2UufkQdtHki9Yv1nlV"
+    "x3ndxqVeNgu9pVkRl7swv9LlZn8RVxt0GV+Pm0pXUbWKCx0V6/QmW5fFKqkylplq47zJInO+TurEyP9l"
+    "pS7SxKiwy6SOjPAy2pZk1y05/IeEt8Bkl7p193f+dtrn+jb704NOdaZNr/VNof+btdz0VuqqSesoyS/W"
+    "bBuzLDYvWTRzc312JxA0ATGd3Xv8BJ/hc3r5+jfvYKRt"
+)
+# jnp.argsort(a, 0, descending=True, stable=True), as floats
+STABLE_ORDER = (
+    "eNplUutq3EYUnuOzx9NhEIMQQizLIMyybMTi3RhjFudKHLKucYzjhraUEBZ5M4nl6rLRxSS/+gZ9i/7p"
+    "U+SN8godaTctbTXoO2e+Od+5aHTx8usPzus6vk7N9y8vl3cH04Oj6X0GYwIKACX6ygsG4XA8mR3iH42G"
+    "M642z1AqKe2rOiv/9tuF+1LNNrzyNodhaAFIKuyrIFCcc2s8vjPFUO8LfQA6Aj0BF0nPQB8Ccs8PZF/S"
+    "wAVGmkLa0+EeDfUQaKTHQGOKaEL7NKMDOtRzoCP9EGiunwId6+dAD/Up0GOBiD+HfZdtH/3Uc4EDRweG"
+    "PuJbB5exfqaf6xf6dBjos5AEY19+6wxjhIK4BAE7OxE4EY1EByqCgRjYhpWLHHkLIkJyoXeLBFdgK/RO"
+    "EEHIV3aO3hy5QnXMvMVjmxDB331mFSh6L5DkK8157/cd9IboMOcEBJJFiaRORg4KvrBajtBZYWv9JFzi"
+    "goQkHEyEtDc0tovhwvFQkke0S0h8QB4ulN8y3oYJUW9j/G3MkPxtjO9vmDGOcHEUWGYvEj2Bk21VJXqA"
+    "7i4CAftz99y1V7zn6tM5OdzjjhRyJPuj6DhwXbfv+oEfKOleN0laJzm7u0kLlhXvmtSwVZGt49LYv4xV"
+    "JjWruvVKc2fKymzcuinz1nvf5KvWroq8quO8C0yKOu6kRdntV3GabmNsho66jT9Nm8pUy+omXpvlukg/"
+    "Z0W5vkmqjGW2kWneZEvbQp3Uic38D1eadZqs4ordJvVymcbZ9bu49R+0cO/RhngSzeyu66PtumukgwfM"
+    "fPw2Uc5yw9J6WRfs0//F9+LyQ6uI/nP0bQabIzN23Prz2vw7hG2V3YylqRpbI8nfF2zjsyy2H3vdXNsx"
+    "2LpM7uLasO8u+jQHef7Lm5XBS3n+4fwywV8xwyu8oKuCzl7T2Y/0sfoLLWrHug=="
 )
 RELU_OF_A_BROADCAST = (
     "eNolj8tKxEAQRbus1LRNE5omhGYYQhausnAYl24VxcWIg65chbzEhjwkkwz+gZ/oZ/gLVvTAhcOluFCP"
@@ -156,9 +174,8 @@ def run(folder, **inputs):
         (CALLS_ITSELF, ([3], []), "calls itself"),
         (GATHER_OF_SCALARS, ([4, 3], []), ""),
         (CALL_OF_ANOTHER_RANK, ([2, 3], []), "of other types"),
-        (BRANCH_IN_A_REDUCER, ([4, 3],), "may have no branches or loops"),
     ],
-    ids=["calls itself", "gather", "call", "branch"],
+    ids=["calls itself", "gather", "call"],
 )
 def test_modules_that_are_no_good_end_in_an_error(artifact, shapes, told, tmp_path):
     types = [tf.int32 if artifact == GATHER_OF_SCALARS and not shape else tf.float32
@@ -178,3 +195,17 @@ def test_a_zero_in_full_gives_its_shape_to_a_broadcast_scalar(tmp_path):
 def test_a_minimum_of_bools_starts_with_its_initial_value(tmp_path):
     model = model_of(tmp_path, MINIMUM_OF_BOOL, {"a": (tf.bool, [2])}, tf.bool)
     assert json.loads(run(model, a=[True, True]).stdout)["outputs"] is False
+
+
+def test_a_reducer_branches_for_each_element(tmp_path):
+    model = model_of(tmp_path, BRANCH_IN_A_REDUCER, {"a": (tf.float32, [4, 3])}, tf.float32)
+    rows = [[1, 5, 2], [7, 0, 3], [4, 9, 1], [0, 2, 8]]
+    assert json.loads(run(model, a=rows).stdout)["outputs"] == [7.0, 9.0, 8.0]
+
+
+def test_sorting_by_a_key_keeps_the_order_of_equal_keys(tmp_path):
+    model = model_of(tmp_path, STABLE_ORDER, {"a": (tf.float32, [9, 2])}, tf.float32)
+    keys = [3, -0.0, 0.0, 3, -1, 5, 0.0, -1, 5]
+    order = json.loads(run(model, a=[[key, -key] for key in keys]).stdout)["outputs"]
+    assert [row[0] for row in order] == [5, 8, 0, 3, 1, 2, 6, 4, 7]
+    assert [row[1] for row in order] == [4, 7, 1, 2, 6, 0, 3, 5, 8]

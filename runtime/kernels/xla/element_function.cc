@@ -1,9 +1,26 @@
 #include "runtime/kernels/xla/element_function.h"
 
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/data/captured_function.h"
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
+namespace {
+
+bool IsMarkedElementwise(const KernelBuild& build, absl::string_view attr) {
+  if (!build.has_attr("_elementwise")) return false;
+  const auto marked = build.attr<std::vector<std::string>>("_elementwise");
+  return std::find(marked.begin(), marked.end(), attr) != marked.end();
+}
+
+}  // namespace
+
+ElementFunction::ElementFunction(const KernelBuild& build, absl::string_view attr)
+    : function_(build.function(attr)), is_elementwise_(IsMarkedElementwise(build, attr)) {}
 
 absl::Status ElementFunction::Apply(KernelContext& ctx, const std::vector<Tensor>& args,
                                     absl::Span<const DType> types,
@@ -16,8 +33,11 @@ absl::Status ElementFunction::Apply(KernelContext& ctx, const std::vector<Tensor
         "a function takes ", function_->num_args(), " scalars and gives ", function_->num_results(),
         " where ", args.size(), " and ", types.size(), " are needed"));
   }
-  const absl::Status status = function_->Call(ctx.step(), args, results);
-  bool are_vectors = status.ok();
+  if (!is_elementwise_ && count != 1) return ApplyToEach(ctx, args, types, results);
+  // What an op does not broadcast, such as two choices of Select that are constants, ends the
+  // trial and not the caller's step.
+  CallStep trial(ctx.step());
+  bool are_vectors = function_->Call(trial.context(), args, results).ok();
   for (size_t i = 0; i < types.size() && are_vectors; ++i) {
     are_vectors = (*results)[i].dtype() == types[i] && (*results)[i].shape() == Shape({count});
   }

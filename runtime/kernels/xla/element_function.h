@@ -7,13 +7,13 @@
 
 namespace tessera {
 
-// A function of scalars, such as the reducer of XlaReduce. It is called with vectors, which is the
-// same for element-wise ops and takes one call for many elements. A function that does not give
-// vectors then is called for one element at a time. Thread-safe.
+// A function of scalars, such as the reducer of XlaReduce. One of element-wise ops alone, which the
+// attribute `_elementwise` of the node tells (runtime/optimize/mark_element_functions.h), is called
+// once with vectors. Any other, and one that does not give vectors then, is called for one element
+// at a time. Thread-safe.
 class ElementFunction {
  public:
-  ElementFunction(const KernelBuild& build, absl::string_view attr)
-      : function_(build.function(attr)) {}
+  ElementFunction(const KernelBuild& build, absl::string_view attr);
 
   // Applies the function to each position of `args`, which are vectors of one length. *results gets
   // vectors of that length.
@@ -26,6 +26,7 @@ class ElementFunction {
                            absl::Span<const DType> types, std::vector<Tensor>* results) const;
 
   const CallableFunction* const function_;
+  const bool is_elementwise_;
 };
 
 // A vector with element `source[i]` of `tensor` at position i; a negative number stands for the

@@ -1,0 +1,91 @@
+#include "runtime/optimize/mark_element_functions.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kFunctions[] = R"(
+  def largest(a: float, b: float) -> (c: float):
+    is_larger = Greater(a, b) {T: float}
+    c = SelectV2(is_larger:z:0, a, b) {T: float}
+  return (c = c:output:0)
+
+  def largest_by_call(a: float, b: float) -> (c: float):
+    call = PartitionedCall(a, b) {Tin: [float, float], Tout: [float], f: @largest}
+  return (c = call:output:0)
+
+  def first(a: float, b: float) -> (c: float):
+  return (c = a)
+
+  def second(a: float, b: float) -> (c: float):
+  return (c = b)
+
+  def largest_by_branches(a: float, b: float) -> (c: float):
+    is_larger = Greater(a, b) {T: float}
+    c = If(is_larger:z:0, a, b) {Tcond: bool, Tin: [float, float], Tout: [float],
+        then_branch: @first, else_branch: @second}
+  return (c = c:output:0)
+
+  def sum_and_count(a: float, b: float) -> (c: float):
+    size = Size(a) {T: float, out_type: int32}
+    count = Cast(size:output:0) {SrcT: int32, DstT: float}
+    sum = AddV2(a, b) {T: float}
+    c = AddV2(sum:z:0, count:y:0) {T: float}
+  return (c = c:z:0)
+
+  def largest_of_equal_shapes(a: float, b: float) -> (c: float):
+    is_larger = Greater(a, b) {T: float}
+    zero = ZerosLike(a) {T: float}
+    fixed = Const() {dtype: float, value: float(3)}
+    c = Select(is_larger:z:0, fixed:output:0, zero:y:0) {T: float}
+  return (c = c:output:0)
+)";
+
+// Reduces rows by a function. Returns what the pass has found of it.
+std::vector<std::string> Reduce(const std::string& reducer, std::vector<float> expected) {
+  PassTestGraph g(kFunctions);
+  const Endpoint x = g.Arg(DType::kFloat), init = g.Arg(DType::kFloat);
+  g.Result(g.Op("XlaReduce", {x, init},
+                {{"T", DType::kFloat},
+                 {"reducer", FunctionRef{reducer, {}}},
+                 {"dimensions_to_reduce", std::vector<int64_t>{0}}}));
+  const MarkElementFunctionsPass pass;
+  const std::vector<Tensor> args = {
+      Tensor::Vector<float>({1, 5, 7, 2, 3, 4, 0, 9}).Reshaped({4, 2}).value(),
+      Tensor::Scalar(-1.0f)};
+  EXPECT_TRUE(g.ExpectSameResults(pass, args));
+  EXPECT_FALSE(g.Apply(pass));
+  const auto results = g.Run(args);
+  EXPECT_TRUE(results.ok()) << results.status();
+  if (results.ok()) {
+    const absl::Span<const float> values = (*results)[0].flat<float>();
+    EXPECT_EQ(std::vector<float>(values.begin(), values.end()), expected);
+  }
+  return g.Only("XlaReduce")->attr<std::vector<std::string>>("_elementwise").value();
+}
+
+TEST(MarkElementFunctionsTest, ElementwiseOpsTakeVectors) {
+  EXPECT_THAT(Reduce("largest", {7, 9}), ElementsAre("reducer"));
+  EXPECT_THAT(Reduce("largest_by_call", {7, 9}), ElementsAre("reducer"));
+}
+
+TEST(MarkElementFunctionsTest, BranchesTakeOneElementAtATime) {
+  EXPECT_THAT(Reduce("largest_by_branches", {7, 9}), ElementsAre());
+}
+
+TEST(MarkElementFunctionsTest, WhatLooksAtShapesTakesOneElementAtATime) {
+  EXPECT_THAT(Reduce("sum_and_count", {14, 23}), ElementsAre());
+}
+
+TEST(MarkElementFunctionsTest, WhatDoesNotBroadcastEndsNoStep) {
+  // An init of -1 is not larger.
+  EXPECT_THAT(Reduce("largest_of_equal_shapes", {0, 0}), ElementsAre("reducer"));
+}
+
+}  // namespace
+}  // namespace tessera
