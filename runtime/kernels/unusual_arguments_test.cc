@@ -557,5 +557,15 @@ TEST(UnusualArgumentsTest, PoppedElementsHaveTheShapeThatIsSaid) {
   EXPECT_EQ(CodeOf("TensorListPopBack", {gap, seven}, type), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, ComponentsOfPriorityQueuesHaveShapes) {
+  const auto make = [](std::vector<DType> types, std::vector<PartialShape> shapes) {
+    return CodeOf("PriorityQueueV2", {},
+                  {{"component_types", std::move(types)}, {"shapes", std::move(shapes)}});
+  };
+  EXPECT_EQ(make({DType::kFloat}, {PartialShape(Shape())}), kOk);
+  EXPECT_EQ(make({DType::kFloat}, {}), kInvalid);
+  EXPECT_EQ(make({}, {}), kInvalid);
+}
+
 }  // namespace
 }  // namespace tessera

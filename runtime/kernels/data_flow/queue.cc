@@ -100,17 +100,25 @@ class ShuffleQueueKernel : public MakeQueueKernel {
 REGISTER_KERNEL("RandomShuffleQueue", kCpu, ShuffleQueueKernel);
 REGISTER_KERNEL("RandomShuffleQueueV2", kCpu, ShuffleQueueKernel);
 
+// Errors: INVALID_ARGUMENT also, as in TensorFlow, for components without shapes.
 class PriorityQueueKernel : public MakeQueueKernel {
  public:
-  explicit PriorityQueueKernel(const KernelBuild& build) : MakeQueueKernel(build) {
+  explicit PriorityQueueKernel(const KernelBuild& build)
+      : MakeQueueKernel(build), has_shapes_(!options_.shapes.empty()) {
     options_.dtypes.insert(options_.dtypes.begin(), DType::kInt64);
     options_.shapes.insert(options_.shapes.begin(), PartialShape(Shape()));
   }
 
  protected:
   absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    if (!has_shapes_) {
+      return absl::InvalidArgumentError("the components of a priority queue must have shapes");
+    }
     return IntrusivePtr<Resource>(MakeRefCounted<PriorityQueue>(OptionsIn(ctx)));
   }
+
+ private:
+  const bool has_shapes_;
 };
 REGISTER_KERNEL("PriorityQueue", kCpu, PriorityQueueKernel);
 REGISTER_KERNEL("PriorityQueueV2", kCpu, PriorityQueueKernel);
