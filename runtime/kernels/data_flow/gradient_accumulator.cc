@@ -35,6 +35,12 @@ absl::Status DivideElements(DType dtype, char* elements, int64_t count, int32_t 
 // The number of elements in a row of a tensor, which may have no rows.
 int64_t RowSize(const Shape& shape) { return Shape(shape.dims().subspan(1)).num_elements(); }
 
+// The number of rows of a tensor of this shape; -1 if it is not known. As in TensorFlow, the shape
+// of a scalar says nothing of it.
+int64_t NumRows(const PartialShape& shape) {
+  return shape.known_rank() && shape.rank() > 0 ? shape.dim(0) : -1;
+}
+
 // Returns whether the dimensions from `first` on agree with those of the shape, which may have
 // fewer.
 bool BeginsWith(absl::Span<const int64_t> dims, const PartialShape& shape, int first) {
@@ -176,8 +182,7 @@ absl::Status SparseAccumulator::Check(const SparseGradient& gradient, bool has_k
                                                    " were added to rows of shape ",
                                                    values_.shape().ToString()));
   }
-  const int64_t limit =
-      options_.shape.known_rank() && options_.shape.rank() > 0 ? options_.shape.dim(0) : -1;
+  const int64_t limit = NumRows(options_.shape);
   for (const int64_t index : indices.flat<int64_t>()) {
     if (index < 0 || (limit >= 0 && index >= limit)) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -246,7 +251,7 @@ absl::Status SparseAccumulator::MakeResult(SparseGradient* result) {
   ASSIGN_OR_RETURN(result->indices, VectorIn<int64_t>(options_.allocator, indices_));
   const Shape& rows = result->values.shape();
   std::vector<int64_t> dims(rows.dims().begin(), rows.dims().end());
-  dims[0] = options_.shape.known_rank() ? options_.shape.dim(0) : -1;
+  dims[0] = NumRows(options_.shape);
   ASSIGN_OR_RETURN(result->shape, VectorIn<int64_t>(options_.allocator, dims));
   if (!options_.is_mean) return absl::OkStatus();
   if (!result->values.CanWriteInPlace()) {

@@ -107,5 +107,15 @@ TEST(SparseAccumulatorTest, GradientsMayHaveMoreDimensionsThanTheAccumulatorSays
   EXPECT_EQ(accumulator->NumAccumulated(), 1);
 }
 
+TEST(SparseAccumulatorTest, AccumulatorOfScalarsTakesAnyNumberOfRows) {
+  auto accumulator = MakeRefCounted<SparseAccumulator>(Mean(PartialShape(Shape())));
+  const Tensor row = Tensor::Vector<float>({4}), shape = Tensor::Vector<int64_t>({3});
+  SparseGradient mean;
+  ASSERT_TRUE(accumulator->Apply(0, {Tensor::Vector<int64_t>({2}), row, shape}, true).ok());
+  accumulator->Take(1, nullptr, &mean, [](absl::Status status) { EXPECT_TRUE(status.ok()); });
+  EXPECT_THAT(mean.indices.flat<int64_t>(), ElementsAre(2));
+  EXPECT_THAT(mean.shape.flat<int64_t>(), ElementsAre(-1));
+}
+
 }  // namespace
 }  // namespace tessera
