@@ -122,6 +122,10 @@ TEST(HostileSizesTest, CentersWithoutCoordinatesAreEquallyNear) {
   ASSERT_TRUE(nearest.ok()) << nearest.status();
   EXPECT_EQ((*nearest)[0].flat<int64_t>()[1], 1);
   EXPECT_EQ((*nearest)[1].flat<float>()[1], 0);
+  const auto none =
+      RunAll("NearestNeighbors", {Floats({kHuge, 0}), Floats({1, 0}), Tensor::Scalar<int64_t>(0)});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ((*none)[0].shape(), Shape({kHuge, 0}));
 }
 
 TEST(HostileSizesTest, PointsWithoutCoordinatesAreNotDrawn) {
@@ -226,6 +230,23 @@ TEST(HostileSizesTest, TooManyRaggedRowsAreNotGathered) {
                                 {"Tsplits", DType::kInt64},
                                 {"Tindices", DType::kInt64}});
   EXPECT_EQ(gathered.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(HostileSizesTest, RaggedRowsWithoutElementsHaveNoPlaces) {
+  const auto sparse =
+      RunAll("RaggedTensorToSparse", {Tensor::Vector<int64_t>({0, kHuge}), Floats({kHuge, 0})},
+             {{"RAGGED_RANK", 1}, {"T", DType::kFloat}, {"Tsplits", DType::kInt64}});
+  ASSERT_TRUE(sparse.ok()) << sparse.status();
+  EXPECT_EQ((*sparse)[0].shape(), Shape({0, 3}));
+  EXPECT_EQ((*sparse)[2].flat<int64_t>(), absl::MakeConstSpan({int64_t{1}, kHuge, int64_t{0}}));
+}
+
+TEST(HostileSizesTest, PlacesWithoutCoordinatesRepeat) {
+  const Tensor places = Tensor::Zeros(DType::kInt64, {kHuge, 0}).value();
+  const Tensor scalar = Tensor::Vector<int64_t>({});
+  const auto dense =
+      RunOp("SparseToDense", {places, scalar, Tensor::Scalar(1.f), Tensor::Scalar(0.f)});
+  EXPECT_EQ(dense.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(HostileSizesTest, NothingIsQuantizedManyTimes) {
@@ -397,6 +418,29 @@ TEST(HostileSizesTest, QuantizedProductsWithoutElementsAreNotComputed) {
   const auto z = RunOp("UniformQuantizedDotHybrid", {Floats({kHuge, 0}), b, scale, zero}, hybrid);
   ASSERT_TRUE(z.ok()) << z.status();
   EXPECT_EQ(z->shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, QuantizedConvolutionsWithoutElementsAreNotComputed) {
+  const auto bytes = [](const Shape& shape) { return Tensor::Zeros(DType::kQint8, shape).value(); };
+  const Tensor scale = Tensor::Scalar(1.f), zero = Tensor::Scalar<int32_t>(0);
+  AttrMap attrs = {{"padding", "SAME"}, {"Tout", DType::kFloat}};
+  const auto add_range = [&](const std::string& side, int64_t min, int64_t max) {
+    attrs[side + "_quantization_min_val"] = min;
+    attrs[side + "_quantization_max_val"] = max;
+  };
+  add_range("rhs", -128, 127);
+  const auto images = RunOp("UniformQuantizedConvolutionHybrid",
+                            {Floats({kHuge, 1, 0, 0}), bytes({2, 1, 1, 1}), scale, zero}, attrs);
+  ASSERT_TRUE(images.ok()) << images.status();
+  EXPECT_EQ(images->shape(), Shape({kHuge, 2, 0, 0}));
+  add_range("lhs", -128, 127);
+  add_range("output", std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+  attrs["Tout"] = DType::kQint32;
+  const auto features = RunOp(
+      "UniformQuantizedConvolution",
+      {bytes({0, 0, 3, 3}), bytes({kHuge, 0, 1, 1}), scale, zero, scale, zero, scale, zero}, attrs);
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_EQ(features->shape(), Shape({0, kHuge, 3, 3}));
 }
 
 TEST(HostileSizesTest, NoWeightsAreMadeForImagesOfAnEmptyBatch) {

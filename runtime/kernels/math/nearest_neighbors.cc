@@ -33,6 +33,8 @@ class NearestNeighborsKernel : public OpKernel {
     const int64_t m = width == 0 ? k : centers.dim(0);
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{points.dim(0), k}));
     ASSIGN_OR_RETURN(Tensor* const distances, ctx.AllocateOutput(1, Shape{points.dim(0), k}));
+    // Points without coordinates take no memory, and there may be any number of them.
+    if (indices->num_elements() == 0) return absl::OkStatus();
     const double cost = static_cast<double>(2 * m * (width + 4));
     ctx.ParallelFor(points.dim(0), cost, [&](int64_t begin, int64_t end) {
       std::vector<float> squares(m);

@@ -154,6 +154,9 @@ class UniformConvolutionKernel : public OpKernel {
                                                       convolution.output_shape()));
     const FeatureQuantization of_rhs(ctx.input(4), ctx.input(5));
     const FeatureQuantization of_out(ctx.input(6), ctx.input(7));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, convolution.output_shape()));
+    // There may be any number of features if the batch is empty.
+    if (y->num_elements() == 0) return absl::OkStatus();
     const float lhs_scale = ctx.input(2).scalar<float>();
     const int32_t lhs_zero = ctx.input(3).scalar<int32_t>();
     std::vector<FixedPointMultiplier> multipliers;
@@ -163,7 +166,6 @@ class UniformConvolutionKernel : public OpKernel {
                                static_cast<double>(of_rhs.scale(f)) /
                                static_cast<double>(of_out.scale(f)));
     }
-    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, convolution.output_shape()));
     const auto* const x = reinterpret_cast<const int8_t*>(lhs.raw());
     const auto* const w = reinterpret_cast<const int8_t*>(rhs.raw());
     auto* const out = reinterpret_cast<int32_t*>(y->mutable_raw());
@@ -206,6 +208,8 @@ class UniformConvolutionHybridKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto convolution,
                      DilatedConvolution::Make(attrs, lhs.shape(), rhs.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, convolution.output_shape()));
+    // There may be any number of images if they have no pixels.
+    if (y->num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor quantized, ctx.AllocateTemp(DType::kInt16, lhs.shape()));
     const std::vector<float> scales =
         QuantizeBatch(lhs, static_cast<int>(attrs.input.batch), quantized);

@@ -243,12 +243,13 @@ class RaggedToSparseKernel : public OpKernel {
     for (int d = 1; d < values.rank(); ++d) shape.push_back(values.dim(d));
     const int64_t count = values.num_elements();
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{count, rank}));
-    const int64_t inner = count == 0 ? 0 : DimProduct(values.shape(), 1, values.rank());
+    const int64_t inner = DimProduct(values.shape(), 1, values.rank());
     // On each level, the row that the present innermost row lies in; and its coordinates.
     std::vector<int64_t> row(levels, 0), prefix(levels, 0);
     int64_t* index = indices->data<int64_t>();
     const std::vector<int64_t>& innermost = nested.back();
-    for (size_t r = 0; r + 1 < innermost.size(); ++r) {
+    // Rows of values without elements may be more than anybody can go through.
+    for (size_t r = 0; count > 0 && r + 1 < innermost.size(); ++r) {
       if (innermost[r] == innermost[r + 1]) continue;
       row.back() = prefix[0] = static_cast<int64_t>(r);
       for (int level = levels - 2; level >= 0; --level) {

@@ -32,6 +32,8 @@ absl::Status SparseTensor::CheckInBounds() const {
   const int64_t* at = indices.data<int64_t>();
   const int64_t* const bounds = shape.data();
   const int depth = rank();
+  // Indices without coordinates take no memory, and there may be any number of them.
+  if (depth == 0) return absl::OkStatus();
   for (int64_t i = 0, end = count(); i < end; ++i, at += depth) {
     for (int d = 0; d < depth; ++d) {
       if (at[d] < 0 || at[d] >= bounds[d]) {
