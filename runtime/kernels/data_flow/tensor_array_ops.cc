@@ -343,6 +343,14 @@ class TensorArraySplitKernel : public OpKernel {
     const Tensor& value = ctx.input(1);
     ASSIGN_OR_RETURN(const IndexVector lengths, ReadIndexVector(ctx.input(2), "lengths"));
     if (value.rank() < 1) return absl::InvalidArgumentError("a scalar cannot be split");
+    ASSIGN_OR_RETURN(const int64_t size, array->size());
+    // An array that grows may get more.
+    if (ctx.input(2).rank() != 1 || static_cast<int64_t>(lengths.size()) < size) {
+      return absl::InvalidArgumentError(absl::StrCat("an array of ", size,
+                                                     " elements needs a vector of as many "
+                                                     "lengths, not one of shape ",
+                                                     ctx.input(2).shape().ToString()));
+    }
     int64_t begin = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
       if (lengths[i] < 0 || lengths[i] > value.dim(0) - begin) {

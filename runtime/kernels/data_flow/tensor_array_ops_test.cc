@@ -52,6 +52,16 @@ TEST(TensorArraySplitTest, LengthsMustAddUpToTheRows) {
               HasSubstr("scalar"));
 }
 
+TEST(TensorArraySplitTest, EachElementHasALength) {
+  const Tensor value = Tensor::Vector<float>({1, 2, 3});
+  EXPECT_THAT(std::string(Split(MakeArray(3), value, {1, 2}).status().message()),
+              HasSubstr("array of 3 elements"));
+  const std::vector<Tensor> array = MakeArray(1);
+  const Tensor scalar = Tensor::Scalar<int64_t>(3);
+  EXPECT_EQ(RunOp("TensorArraySplitV3", {array[0], value, scalar, array[1]}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(TensorArrayConcatTest, RefusesMoreRowsThanFitInANumber) {
   const std::vector<Tensor> array = MakeArray(4);
   const Tensor rows = Tensor::Zeros(DType::kFloat, {int64_t{1} << 62, 0}).value();
