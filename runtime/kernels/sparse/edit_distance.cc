@@ -1,8 +1,10 @@
 // EditDistance: how many insertions, deletions and replacements turn one sequence into another.
 #include <limits>
+#include <string>
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
@@ -26,7 +28,8 @@ int64_t Distance(absl::Span<const T> a, absl::Span<const T> b) {
   return row[b.size()];
 }
 
-// The last dimension of two sparse tensors holds sequences; one distance for each pair.
+// The last dimension of two sparse tensors holds sequences; one distance for each pair. Elements
+// are compared as numbers: 0 equals -0, and NaN equals nothing.
 class EditDistanceKernel : public OpKernel {
  public:
   explicit EditDistanceKernel(const KernelBuild& build)
@@ -48,18 +51,18 @@ class EditDistanceKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    if (truth.values.dtype() == DType::kString) {
-      Run<std::string>(hypothesis, truth, output);
+    const auto run = [&]<typename T>() {
+      Run<T>(hypothesis, truth, output);
       return absl::OkStatus();
+    };
+    switch (const DType dtype = truth.values.dtype()) {
+      case DType::kString:
+        return run.template operator()<std::string>();
+      case DType::kBool:
+        return run.template operator()<bool>();
+      default:
+        return VisitNumericType(dtype, run);
     }
-    if (!IsTriviallyCopyable(truth.values.dtype())) {
-      return absl::UnimplementedError(
-          absl::StrCat("no distance of ", DTypeName(truth.values.dtype())));
-    }
-    VisitStorageType(truth.values.dtype(), [&]<typename T>() {
-      if constexpr (std::is_trivially_copyable_v<T>) Run<T>(hypothesis, truth, output);
-    });
-    return absl::OkStatus();
   }
 
  private:

@@ -1,4 +1,5 @@
 #include <complex>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,18 @@ TEST(SparseTest, CrossesOfUnsortedRowsComeInTheOrderOfTheRows) {
   EXPECT_EQ(std::vector<std::string>(values.begin(), values.end()),
             (std::vector<std::string>{"d_s", "d_t", "b_u", "b_v", "e_u", "e_v", "a_y", "a_z", "c_y",
                                       "c_z"}));
+}
+
+TEST(SparseTest, SequencesAreComparedAsNumbers) {
+  const Tensor indices = Tensor::Of<int64_t>({3, 2}, {0, 0, 0, 1, 0, 2});
+  const Tensor shape = Tensor::Vector<int64_t>({1, 3});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor hypothesis = Tensor::Vector<float>({0, nan, 2});
+  const Tensor truth = Tensor::Vector<float>({-0.f, nan, 2});
+  const auto distance = RunOp("EditDistance", {indices, hypothesis, shape, indices, truth, shape},
+                              {{"normalize", false}});
+  ASSERT_TRUE(distance.ok()) << distance.status();
+  EXPECT_EQ(distance->flat<float>()[0], 1) << "NaN equals nothing";
 }
 
 }  // namespace
