@@ -88,12 +88,13 @@ class AddKernel : public OpKernel {
 REGISTER_KERNEL("AddSparseToTensorsMap", kCpu, AddKernel);
 
 // Adds each row for itself. Output: a number for each. As in TensorFlow, rows without elements get
-// the last numbers.
+// the last numbers. Errors: INVALID_ARGUMENT for indices out of range, repeated or out of order.
 class AddManyKernel : public OpKernel {
  public:
   explicit AddManyKernel(const KernelBuild& build) : finder_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
+    RETURN_IF_ERROR(sparse.CheckOrdered());
     ASSIGN_OR_RETURN(std::vector<SparseTensor> rows, SplitRows(ctx, sparse));
     ASSIGN_OR_RETURN(const auto map, finder_.Find(ctx));
     ASSIGN_OR_RETURN(Tensor* const numbers,

@@ -184,5 +184,19 @@ TEST(SparseTest, SequencesAreComparedAsNumbers) {
   EXPECT_EQ(distance->flat<float>()[0], 1) << "NaN equals nothing";
 }
 
+TEST(SparseTest, RowsAreAddedToAMapInOrder) {
+  const auto add = [](std::initializer_list<int64_t> indices) {
+    return RunOp("AddManySparseToTensorsMap",
+                 {Tensor::Of<int64_t>({2, 2}, std::vector<int64_t>(indices)),
+                  Tensor::Vector<float>({1, 2}), Tensor::Vector<int64_t>({2, 3})})
+        .status()
+        .code();
+  };
+  EXPECT_EQ(add({0, 2, 1, 0}), absl::StatusCode::kOk);
+  EXPECT_EQ(add({0, 2, 1, 3}), absl::StatusCode::kInvalidArgument) << "outside";
+  EXPECT_EQ(add({0, 2, 0, 1}), absl::StatusCode::kInvalidArgument) << "not in order";
+  EXPECT_EQ(add({0, 1, 0, 1}), absl::StatusCode::kInvalidArgument) << "repeated";
+}
+
 }  // namespace
 }  // namespace tessera
