@@ -220,5 +220,20 @@ TEST(TensorMailboxTest, WaitsEndByTimeoutAndCancellation) {
   EXPECT_TRUE(absl::IsCancelled(cancelled.result.status()));
 }
 
+TEST(TensorMailboxTest, ANumberHasOneTaker) {
+  TensorMailbox mailbox;
+  CancellationManager cancellation, other;
+  Taker first(&cancellation), second(&other);
+  mailbox.Take(1, first.step, kNever, first.Callback());
+  mailbox.Take(1, second.step, kNever, second.Callback());
+  ASSERT_TRUE(second.done.HasBeenNotified());
+  EXPECT_TRUE(absl::IsAlreadyExists(second.result.status()));
+  other.Cancel();
+  ASSERT_FALSE(first.done.HasBeenNotified());
+  mailbox.Put(1, Tensor::Scalar<int64_t>(10), kNever);
+  ASSERT_TRUE(first.done.HasBeenNotified());
+  EXPECT_EQ(first.result->scalar<int64_t>(), 10);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
@@ -77,28 +78,30 @@ void TensorMailbox::Put(int64_t id, Tensor tensor, absl::Duration keep) {
 }
 
 void TensorMailbox::Take(int64_t id, StepContext& step, absl::Duration timeout, Taken taken) {
-  std::optional<Tensor> found;
-  bool is_cancelled = false;
+  std::optional<absl::StatusOr<Tensor>> found;
   {
     absl::MutexLock lock(&state_->mu);
     if (auto kept = state_->kept.extract(id); !kept.empty()) {
       found = std::move(kept.mapped().tensor);
+    } else if (state_->waiters.contains(id)) {
+      found = absl::AlreadyExistsError(absl::StrCat("somebody else waits for the tensor ", id));
     } else {
       Waiter waiter{&step, absl::Now() + timeout, taken};
       const auto on_cancel = [state = state_, id] { Cancel(*state, id); };
-      is_cancelled =
-          step.cancellation != nullptr && !step.cancellation->Register(on_cancel, &waiter.token);
-      if (!is_cancelled) state_->waiters.insert_or_assign(id, std::move(waiter));
-      if (!is_cancelled && timeout != absl::InfiniteDuration()) {
-        if (!state_->thread.joinable()) {
-          state_->thread = std::thread([state = state_] { RunTimeouts(state); });
+      if (step.cancellation != nullptr && !step.cancellation->Register(on_cancel, &waiter.token)) {
+        found = absl::CancelledError("the step was cancelled");
+      } else {
+        state_->waiters.emplace(id, std::move(waiter));
+        if (timeout != absl::InfiniteDuration()) {
+          if (!state_->thread.joinable()) {
+            state_->thread = std::thread([state = state_] { RunTimeouts(state); });
+          }
+          state_->changed.Signal();
         }
-        state_->changed.Signal();
       }
     }
   }
   if (found) taken(*std::move(found));
-  if (is_cancelled) taken(absl::CancelledError("the step was cancelled"));
 }
 
 void TensorMailbox::Cancel(State& state, int64_t id) {

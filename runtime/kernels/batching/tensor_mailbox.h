@@ -27,8 +27,8 @@ class TensorMailbox : public Resource {
   // `keep` may be dropped.
   void Put(int64_t id, Tensor tensor, absl::Duration keep);
   // Calls `taken` once, from any thread, with the tensor or an error: DEADLINE_EXCEEDED if it does
-  // not come within `timeout`; CANCELLED if the step is cancelled. `step` must live until then, and
-  // `taken` should hold the mailbox.
+  // not come within `timeout`; CANCELLED if the step is cancelled; ALREADY_EXISTS if another taker
+  // waits for the number. `step` must live until then, and `taken` should hold the mailbox.
   void Take(int64_t id, StepContext& step, absl::Duration timeout, Taken taken);
 
   std::string DebugString() const override { return "tensor mailbox"; }
