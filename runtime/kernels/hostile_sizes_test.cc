@@ -399,6 +399,28 @@ TEST(HostileSizesTest, SlicesWithoutElementsGiveZeros) {
   }
 }
 
+TEST(HostileSizesTest, StepsOfAnEmptyBatchAreNotTaken) {
+  const Tensor states = Floats({0, 3}), weights = Floats({6, 12}), peepholes = Floats({3});
+  const auto y = RunAll("BlockLSTM", {Tensor::Scalar(kHuge), Floats({kHuge, 0, 3}), states, states,
+                                      weights, peepholes, peepholes, peepholes, Floats({12})});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ((*y)[6].shape(), Shape({kHuge, 0, 3}));
+}
+
+TEST(HostileSizesTest, ImagesWithoutPixelsAreNotMirrored) {
+  const Tensor none = Tensor::Zeros(DType::kInt32, {4, 2}).value();
+  const Tensor images = Floats({0, kHuge, 4, 1}), filter = Floats({2, 2, 1, 3});
+  const AttrMap attrs = {
+      {"mode", "REFLECT"}, {"strides", std::vector<int64_t>(4, 1)}, {"padding", "VALID"}};
+  const auto padded = RunOp("FusedPadConv2D", {images, none, filter}, attrs);
+  ASSERT_TRUE(padded.ok()) << padded.status();
+  EXPECT_EQ(padded->shape(), Shape({0, kHuge - 1, 3, 3}));
+  const Tensor size = Tensor::Vector<int32_t>({std::numeric_limits<int32_t>::max(), 2});
+  const auto resized = RunOp("FusedResizeAndPadConv2D", {images, size, none, filter}, attrs);
+  ASSERT_TRUE(resized.ok()) << resized.status();
+  EXPECT_EQ(resized->shape(), Shape({0, std::numeric_limits<int32_t>::max() - 1, 1, 3}));
+}
+
 TEST(HostileSizesTest, QuantizedProductsWithoutElementsAreNotComputed) {
   const Tensor a = Tensor::Zeros(DType::kQint8, {kHuge, 0}).value();
   const Tensor b = Tensor::Zeros(DType::kQint8, {0, 0}).value();

@@ -65,7 +65,8 @@ template <typename StepOperands, typename Cell, typename Pass>
 absl::Status LstmDirection<StepOperands, Cell, Pass>::Run(KernelContext& ctx,
                                                           const Operands& operands) const {
   const LstmSizes& s = operands.sizes;
-  if (s.units == 0) return absl::OkStatus();
+  // There may be any number of steps if nothing is computed in them.
+  if (s.units == 0 || s.batch == 0) return absl::OkStatus();
   std::unique_ptr<Pass> pass;
   if (may_pack_ && PackingPays(s)) {
     const Tensor& recurrent = operands.recurrent;

@@ -42,16 +42,21 @@ absl::StatusOr<std::vector<Border>> ReadBorders(const Tensor& paddings) {
   return borders;
 }
 
-// Returns which of `size` elements each element of the padded dimension mirrors; `offset` elements
-// at the edge are not repeated.
-// Errors: INVALID_ARGUMENT for a border that is wider than what there is to mirror.
-absl::StatusOr<std::vector<int64_t>> MirroredIndices(const Border& border, int64_t size,
-                                                     int64_t offset) {
-  if (std::max(border.before, border.after) > size - offset) {
+// Returns the size of a dimension with its border. `offset` elements at the edge are not repeated.
+// Errors: INVALID_ARGUMENT for a border that is wider than what there is to mirror, or too large.
+absl::StatusOr<int64_t> MirroredSize(const Border& border, int64_t size, int64_t offset) {
+  int64_t mirrored;
+  if (std::max(border.before, border.after) > size - offset ||
+      __builtin_add_overflow(size, border.before + border.after, &mirrored)) {
     return absl::InvalidArgumentError(
         absl::StrCat("paddings ", border.before, " and ", border.after,
                      " are wider than what there is to mirror of ", size, " elements"));
   }
+  return mirrored;
+}
+
+// Returns which of `size` elements each element of the padded dimension mirrors.
+std::vector<int64_t> MirroredIndices(const Border& border, int64_t size, int64_t offset) {
   std::vector<int64_t> indices;
   for (int64_t i = -border.before; i < size + border.after; ++i) {
     const int64_t mirrored = i < 0 ? -i - 1 + offset : 2 * size - 1 - offset - i;
@@ -91,11 +96,10 @@ class PaddedConvolutionKernel : public OpKernel {
       width = size[1];
     }
     ASSIGN_OR_RETURN(const std::vector<Border> borders, ReadBorders(ctx.input(kFilterInput - 1)));
-    ASSIGN_OR_RETURN(const auto rows, MirroredIndices(borders[1], height, offset_));
-    ASSIGN_OR_RETURN(const auto columns, MirroredIndices(borders[2], width, offset_));
+    ASSIGN_OR_RETURN(const int64_t rows, MirroredSize(borders[1], height, offset_));
+    ASSIGN_OR_RETURN(const int64_t columns, MirroredSize(borders[2], width, offset_));
     ASSIGN_OR_RETURN(const Shape padded_shape,
-                     Shape::Make({images.dim(0), static_cast<int64_t>(rows.size()),
-                                  static_cast<int64_t>(columns.size()), images.dim(3)}));
+                     Shape::Make({images.dim(0), rows, columns, images.dim(3)}));
     const ScaledWeights filter(ctx.input(kFilterInput), nullptr);
     if (filter.values.rank() == 4 && filter.values.dim(2) != images.dim(3)) {
       return absl::InvalidArgumentError("input and filter must have the same depth");
@@ -103,20 +107,16 @@ class PaddedConvolutionKernel : public OpKernel {
     ASSIGN_OR_RETURN(
         const ConvolutionShape shape,
         ConvolutionGeometry(window_, FilterKind::kGrouped, padded_shape, filter.values.shape()));
-    ASSIGN_OR_RETURN(Tensor padded, ctx.AllocateTemp(images.dtype(), padded_shape));
-    if (kResize) {
-      const ResampleTaps vertical = BilinearTaps({images.dim(1), height, align_corners_, false});
-      const ResampleTaps horizontal = BilinearTaps({images.dim(2), width, align_corners_, false});
-      RETURN_IF_ERROR(VisitRealType(images.dtype(), [&]<typename T>() {
-        Interpolate<T>(images, vertical, horizontal, rows, columns, &padded);
-        return absl::OkStatus();
-      }));
-    } else {
-      Copy(images, rows, columns, &padded);
-    }
     ASSIGN_OR_RETURN(
         Tensor* const y,
         ctx.AllocateOutput(0, window_.MakeShape(shape.batch, shape.output, shape.out_channels)));
+    ASSIGN_OR_RETURN(Tensor padded, ctx.AllocateTemp(images.dtype(), padded_shape));
+    // Images without elements may have any number of rows and columns.
+    if (padded.num_elements() > 0) {
+      RETURN_IF_ERROR(FillPadded(ctx, MirroredIndices(borders[1], height, offset_),
+                                 MirroredIndices(borders[2], width, offset_), height, width,
+                                 &padded));
+    }
     return convolution_->Run(ctx, shape, PostOps(), padded, filter, {}, y);
   }
 
@@ -124,9 +124,25 @@ class PaddedConvolutionKernel : public OpKernel {
   static constexpr int kFilterInput = kResize ? 3 : 2;
   using Indices = std::vector<int64_t>;
 
+  // Sets the pixels of `padded`. Pixel (i, j) is pixel (rows[i], columns[j]) of the images, which
+  // have `height` rows and `width` columns once they are resized.
+  absl::Status FillPadded(const KernelContext& ctx, const Indices& rows, const Indices& columns,
+                          int64_t height, int64_t width, Tensor* padded) const {
+    const Tensor& images = ctx.input(0);
+    if (!kResize) {
+      Copy(images, rows, columns, padded);
+      return absl::OkStatus();
+    }
+    const ResampleTaps vertical = BilinearTaps({images.dim(1), height, align_corners_, false});
+    const ResampleTaps horizontal = BilinearTaps({images.dim(2), width, align_corners_, false});
+    return VisitRealType(images.dtype(), [&]<typename T>() {
+      Interpolate<T>(images, vertical, horizontal, rows, columns, padded);
+      return absl::OkStatus();
+    });
+  }
+
   static void Copy(const Tensor& images, const Indices& rows, const Indices& columns,
                    Tensor* padded) {
-    if (padded->num_elements() == 0) return;
     const int64_t channels = images.dim(3);
     const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
     char* to = padded->mutable_raw();
