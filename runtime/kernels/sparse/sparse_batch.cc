@@ -14,8 +14,9 @@ absl::StatusOr<std::vector<SparseTensor>> SplitRows(KernelContext& ctx,
         absl::StrCat("Rank of input SparseTensor should be > 1, but saw rank: ", sparse.rank()));
   }
   const int64_t num_rows = sparse.shape[0];
-  constexpr int64_t kMostRows = int64_t{1} << 27;
-  if (num_rows > kMostRows) {
+  // A row takes some hundred bytes even if it is empty.
+  constexpr int64_t kMostEmptyRows = int64_t{1} << 22;
+  if (num_rows > std::max(kMostEmptyRows, sparse.count())) {
     return absl::ResourceExhaustedError(absl::StrCat("a sparse tensor of ", num_rows, " rows"));
   }
   std::vector<int64_t> counts(num_rows, 0);
