@@ -52,8 +52,9 @@ absl::StatusOr<int64_t> TensorArray::size() const {
   return static_cast<int64_t>(elements_.size());
 }
 
-PartialShape TensorArray::element_shape() const {
+absl::StatusOr<PartialShape> TensorArray::NarrowElementShape(const PartialShape& shape) {
   absl::MutexLock lock(&mu_);
+  ASSIGN_OR_RETURN(options_.element_shape, options_.element_shape.MergeWith(shape));
   return options_.element_shape;
 }
 

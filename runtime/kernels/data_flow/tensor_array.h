@@ -34,8 +34,9 @@ class TensorArray : public Resource {
 
   DType dtype() const { return dtype_; }
   absl::StatusOr<int64_t> size() const;
-  // The shape all elements have, as far as it is known.
-  PartialShape element_shape() const;
+  // Returns the shape all elements have, as far as it is known from now on: also by `shape`, which
+  // binds later writes and zeros. Errors: INVALID_ARGUMENT if it contradicts what was known.
+  absl::StatusOr<PartialShape> NarrowElementShape(const PartialShape& shape);
 
   // Errors of all below: INVALID_ARGUMENT for an index out of range, a value that does not fit, a
   // second write, a read after clearing, and once the array is closed. `add_n` adds up gradients.

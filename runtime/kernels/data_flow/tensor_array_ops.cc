@@ -204,7 +204,7 @@ class TensorArrayGatherKernel : public OpKernel {
     } else {
       ASSIGN_OR_RETURN(indices, ReadIndexVector(ctx.input(1), "indices"));
     }
-    ASSIGN_OR_RETURN(PartialShape known, shape_.MergeWith(array->element_shape()));
+    ASSIGN_OR_RETURN(PartialShape known, array->NarrowElementShape(shape_));
     std::vector<Tensor> elements;
     for (int64_t index : indices) {
       ASSIGN_OR_RETURN(Tensor element, array->Read(ctx, index));

@@ -75,6 +75,26 @@ TEST(TensorArrayConcatTest, RefusesMoreRowsThanFitInANumber) {
   EXPECT_EQ(joined->Run(inputs).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(TensorArrayGatherTest, ItsShapeIsThatOfAllElementsFromThenOn) {
+  const std::vector<Tensor> array = MakeArray(3);
+  const auto write = [&](int32_t index, std::initializer_list<float> value) {
+    return RunOp("TensorArrayWriteV3",
+                 {array[0], Tensor::Scalar(index), Tensor::Vector<float>(value), array[1]})
+        .status();
+  };
+  const auto gather = [&](const PartialShape& shape) {
+    return RunOp("TensorArrayGatherV3", {array[0], Tensor::Vector<int32_t>({0}), array[1]},
+                 {{"dtype", DType::kFloat}, {"element_shape", shape}})
+        .status()
+        .code();
+  };
+  ASSERT_TRUE(write(0, {1, 2}).ok());
+  EXPECT_EQ(gather(PartialShape({2})), absl::StatusCode::kOk);
+  EXPECT_EQ(write(1, {1, 2, 3}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Read(array, 2).flat<float>(), ElementsAre(0, 0)) << "it was never written";
+  EXPECT_EQ(gather(PartialShape({3})), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(TensorArrayGradTest, ZerosLieBehindTheEnd) {
   const Tensor size = Tensor::Scalar<int32_t>(2);
   const std::vector<Tensor> array =
