@@ -18,14 +18,20 @@ absl::Status CheckScalar(const Tensor& tensor, absl::string_view name, int max_r
       absl::StrCat("'", name, "' must be a scalar, has shape ", tensor.shape().ToString()));
 }
 
-// How many steps of `delta` lead from `start` to before `limit`.
+// How many steps of `delta` lead from `start` to before `limit`. The quotient is rounded to T, as
+// TensorFlow's is: that tells whether a limit that is a multiple of the step is reached.
 // Errors: INVALID_ARGUMENT for a zero step, one in the wrong direction, or too many.
 template <typename T>
 absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
+  using Printed = std::conditional_t<std::is_integral_v<T>, T, double>;
+  const auto text = [&] {
+    return absl::StrCat(static_cast<Printed>(start), " to ", static_cast<Printed>(limit), " by ",
+                        static_cast<Printed>(delta));
+  };
   if (delta == T{0}) return absl::InvalidArgumentError("'delta' must not be 0");
   if (delta > T{0} ? start > limit : start < limit) {
     return absl::InvalidArgumentError(
-        absl::StrCat("steps of ", delta, " do not lead from ", start, " to ", limit));
+        absl::StrCat("the steps of a range from ", text(), " lead away from its end"));
   }
   if constexpr (std::is_integral_v<T>) {
     // The distance may overflow T, but not its unsigned counterpart.
@@ -38,10 +44,10 @@ absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
     }
     return static_cast<int64_t>(count);
   } else {
-    const double count = std::ceil(std::abs((static_cast<double>(limit) - start) / delta));
+    const T steps = static_cast<T>(static_cast<T>(limit - start) / delta);
+    const double count = std::ceil(std::abs(static_cast<double>(steps)));
     if (!(count < 9e18)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a range from ", start, " to ", limit, " by ", delta, " has no end"));
+      return absl::InvalidArgumentError(absl::StrCat("a range from ", text(), " has no end"));
     }
     return static_cast<int64_t>(count);
   }
@@ -51,11 +57,8 @@ absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
 absl::StatusOr<int64_t> CountElements(const KernelContext& ctx) {
   int64_t count = 0;
   RETURN_IF_ERROR(VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
-    // Narrow floats count in float.
-    using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
-    ASSIGN_OR_RETURN(count, CountSteps(static_cast<C>(ctx.input(0).scalar<T>()),
-                                       static_cast<C>(ctx.input(1).scalar<T>()),
-                                       static_cast<C>(ctx.input(2).scalar<T>())));
+    ASSIGN_OR_RETURN(count, CountSteps(ctx.input(0).scalar<T>(), ctx.input(1).scalar<T>(),
+                                       ctx.input(2).scalar<T>()));
     return absl::OkStatus();
   }));
   return count;

@@ -65,8 +65,10 @@ class RaggedRangeKernel : public OpKernel {
       const __int128 size = (span + step + (step > 0 ? -1 : 1)) / step;
       if (size <= std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(size);
     } else {
-      const double size = std::ceil(std::abs(
-          (static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta)));
+      // Rounded to T at each step, which TensorFlow does, and which tells whether a limit that is a
+      // multiple of the delta is reached.
+      const T steps = static_cast<T>(static_cast<T>(limit - start) / delta);
+      const double size = std::ceil(std::abs(static_cast<double>(steps)));
       if (size < 9e18) return static_cast<int64_t>(size);
     }
     return absl::InvalidArgumentError("a range has too many elements");
