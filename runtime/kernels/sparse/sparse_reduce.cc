@@ -45,7 +45,8 @@ absl::StatusOr<Reduction> MakeReduction(const SparseTensor& input, const Tensor&
 }
 
 // Values with equal kept indices become one: their sum or maximum. `groups` gets one entry a group,
-// with the kept index, in row-major order; `values` its value.
+// with the kept index, in row-major order; `values` its value. As in TensorFlow, a NaN is the
+// maximum of what comes before it, and what comes next that of itself.
 template <typename T>
 void Reduce(const SparseTensor& input, const Reduction& reduction, bool max,
             std::vector<int64_t>* groups, std::vector<T>* values) {
@@ -64,7 +65,7 @@ void Reduce(const SparseTensor& input, const Reduction& reduction, bool max,
       if (!max) {
         values->back() = WrappingAdd(values->back(), value);
       } else if constexpr (requires { value < value; }) {
-        if (values->back() < value) values->back() = value;
+        if (!(value < values->back())) values->back() = value;
       }
     } else {
       groups->insert(groups->end(), key, key + depth);
@@ -253,7 +254,8 @@ class SparseAddKernel : public OpKernel {
 };
 REGISTER_KERNEL("SparseAdd", kCpu, SparseAddKernel);
 
-// The larger (smaller) of two sparse tensors at each index of either; missing values are zeros.
+// The larger (smaller) of two sparse tensors at each index of either; missing values are zeros. A
+// NaN of either is the result.
 class SparseExtremumKernel : public OpKernel {
  public:
   explicit SparseExtremumKernel(const KernelBuild& build)
@@ -276,7 +278,7 @@ class SparseExtremumKernel : public OpKernel {
         const T y = j >= 0 ? b.values.data<T>()[j] : T(0);
         std::copy_n(i >= 0 ? a.index(i) : b.index(j), a.rank(),
                     indices->data<int64_t>() + n * a.rank());
-        values->data<T>()[n++] = (max_ ? x < y : y < x) ? y : x;
+        values->data<T>()[n++] = y != y || (max_ ? x < y : y < x) ? y : x;
       });
       return absl::OkStatus();
     });

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <string>
@@ -196,6 +197,26 @@ TEST(SparseTest, RowsAreAddedToAMapInOrder) {
   EXPECT_EQ(add({0, 2, 1, 3}), absl::StatusCode::kInvalidArgument) << "outside";
   EXPECT_EQ(add({0, 2, 0, 1}), absl::StatusCode::kInvalidArgument) << "not in order";
   EXPECT_EQ(add({0, 1, 0, 1}), absl::StatusCode::kInvalidArgument) << "repeated";
+}
+
+// The numbers are TensorFlow's.
+TEST(SparseTest, ExtremaOfNaNsAreNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor shape = Tensor::Vector<int64_t>({4});
+  const std::vector<Tensor> inputs = {
+      Column({0, 1, 2}), Tensor::Vector<float>({nan, 1, 1}),   shape,
+      Column({0, 1, 3}), Tensor::Vector<float>({1, nan, nan}), shape};
+  for (const char* op : {"SparseSparseMaximum", "SparseSparseMinimum"}) {
+    const auto extrema = KernelRunner::Create(op, inputs)->Run(inputs).value()[1].flat<float>();
+    for (const int i : {0, 1, 3}) EXPECT_TRUE(std::isnan(extrema[i])) << op << " " << i;
+  }
+  const auto greatest =
+      RunOp("SparseReduceMax", {Tensor::Of<int64_t>({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1}),
+                                Tensor::Vector<float>({nan, 1, 1, nan}),
+                                Tensor::Vector<int64_t>({2, 2}), Tensor::Vector<int32_t>({1})})
+          .value();
+  EXPECT_EQ(greatest.flat<float>()[0], 1);
+  EXPECT_TRUE(std::isnan(greatest.flat<float>()[1]));
 }
 
 }  // namespace
