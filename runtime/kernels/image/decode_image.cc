@@ -205,7 +205,8 @@ class DecodeImageKernel : public OpKernel {
       ASSIGN_OR_RETURN(bytes_to_convert, ctx.AllocateTemp(DType::kUint8, shape));
       return bytes_to_convert.data<uint8_t>();
     };
-    RETURN_IF_ERROR(DecodeGif(bytes, op_ == "DecodeImage" && !expand_animations_, allocate));
+    RETURN_IF_ERROR(
+        DecodeGif(bytes, op_ == "DecodeImage" && !expand_animations_, kMaxSamples, allocate));
     if (bytes_to_convert.has_value()) ConvertBytes(bytes_to_convert, out);
     return absl::OkStatus();
   }

@@ -16,6 +16,8 @@
 namespace tessera {
 namespace {
 
+constexpr int64_t kChannels = 3;
+
 int GiveBytes(GifFileType* file, GifByteType* to, int count) {
   auto* const rest = static_cast<absl::string_view*>(file->UserData);
   const size_t given = std::min(rest->size(), static_cast<size_t>(std::max(count, 0)));
@@ -72,9 +74,19 @@ bool ReadExtension(GifFileType* file, int* transparent) {
   return true;
 }
 
-// Reads the frames that are whole. A file may end, or be damaged, behind them.
-std::vector<Frame> ReadFrames(GifFileType* file) {
+// The image that the frames make.
+struct Animation {
   std::vector<Frame> frames;
+  // The largest frame is the canvas, whatever the screen is that the file names.
+  int64_t height = 0, width = 0;
+};
+
+// Reads the frames that are whole. A file may end, or be damaged, behind them. With `only_first`,
+// later frames count for the canvas, but are not kept.
+// Errors: INVALID_ARGUMENT if the frames that are kept make more than `max_samples` samples.
+absl::StatusOr<Animation> ReadFrames(GifFileType* file, bool only_first, int64_t max_samples) {
+  Animation animation;
+  std::vector<Frame>& frames = animation.frames;
   int transparent = NO_TRANSPARENT_COLOR;
   GifRecordType type = UNDEFINED_RECORD_TYPE;
   while (DGifGetRecordType(file, &type) == GIF_OK && type != TERMINATE_RECORD_TYPE) {
@@ -85,11 +97,20 @@ std::vector<Frame> ReadFrames(GifFileType* file) {
       Frame frame{.place = file->SavedImages[file->ImageCount - 1].ImageDesc,
                   .rows = nullptr,
                   .transparent = std::exchange(transparent, NO_TRANSPARENT_COLOR)};
+      const int64_t height = std::max<int64_t>(animation.height, frame.place.Height);
+      const int64_t width = std::max<int64_t>(animation.width, frame.place.Width);
+      const int64_t count = only_first ? 1 : static_cast<int64_t>(frames.size()) + 1;
+      // A side has 16 bits, and the frames before this one did fit, so that nothing overflows.
+      if (height * width * kChannels * count > max_samples) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the GIF is too large: ", count, " frames of ", height, " x ", width, " pixels"));
+      }
       if (!ReadRows(file, &frame)) break;
-      frames.push_back(std::move(frame));
+      animation.height = height, animation.width = width;
+      if (!only_first || frames.empty()) frames.push_back(std::move(frame));
     }
   }
-  return frames;
+  return animation;
 }
 
 // Draws frame `number` onto `canvas`, which shows the frame before.
@@ -111,7 +132,7 @@ absl::Status Draw(const GifFileType& file, const Frame& frame, int number, int64
             "frame ", number, " of the GIF names colour ", index, " of ", colors->ColorCount));
       }
       const GifColorType& color = colors->Colors[index];
-      uint8_t* const pixel = canvas + (top * width + left) * 3;
+      uint8_t* const pixel = canvas + (top * width + left) * kChannels;
       pixel[0] = color.Red, pixel[1] = color.Green, pixel[2] = color.Blue;
     }
   }
@@ -121,7 +142,7 @@ absl::Status Draw(const GifFileType& file, const Frame& frame, int number, int64
 }  // namespace
 
 absl::Status DecodeGif(
-    absl::string_view bytes, bool only_first,
+    absl::string_view bytes, bool only_first, int64_t max_samples,
     absl::FunctionRef<absl::StatusOr<uint8_t*>(int64_t frames, int64_t height, int64_t width)>
         allocate) {
   int error = 0;
@@ -129,22 +150,17 @@ absl::Status DecodeGif(
   if (file == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("not a GIF: ", GifErrorString(error)));
   }
-  const std::vector<Frame> frames = ReadFrames(file.get());
+  ASSIGN_OR_RETURN(const Animation animation, ReadFrames(file.get(), only_first, max_samples));
+  const auto& [frames, height, width] = animation;
   if (frames.empty()) {
     const char* const reason = GifErrorString(file->Error);
     return absl::InvalidArgumentError(absl::StrCat("the GIF has no whole frame",
                                                    reason == nullptr ? "" : ": ",
                                                    reason == nullptr ? "" : reason));
   }
-  const int64_t count = only_first ? 1 : static_cast<int64_t>(frames.size());
-  // The largest frame is the canvas, whatever the screen is that the file names.
-  int64_t height = 0, width = 0;
-  for (const Frame& frame : frames) {
-    height = std::max<int64_t>(height, frame.place.Height);
-    width = std::max<int64_t>(width, frame.place.Width);
-  }
+  const auto count = static_cast<int64_t>(frames.size());
   ASSIGN_OR_RETURN(uint8_t* const pixels, allocate(count, height, width));
-  const int64_t frame_size = height * width * 3;
+  const int64_t frame_size = height * width * kChannels;
   for (int k = 0; k < count; ++k) {
     uint8_t* const canvas = pixels + k * frame_size;
     if (k == 0) {
