@@ -111,6 +111,33 @@ TEST(FastWordpieceTest, DamagedModelsDoNoHarm) {
   }
 }
 
+TEST(WordpieceTest, TheVocabularyHasNoVectors) {
+  const auto tokenize = [](const Tensor& empty_key, const Tensor& deleted_key,
+                           const PartialShape& value_shape) {
+    const auto table = Call("AnonymousMutableDenseHashTable", {empty_key, deleted_key},
+                            {{"value_dtype", DType::kInt64},
+                             {"value_shape", value_shape},
+                             {"initial_num_buckets", int64_t{4}}});
+    EXPECT_TRUE(table.ok()) << table.status();
+    return Call("WordpieceTokenizeWithOffsets", {Strings({"ab"}), table.value()[0]},
+                {{"suffix_indicator", std::string("##")},
+                 {"max_bytes_per_word", int64_t{10}},
+                 {"use_unknown_token", true},
+                 {"unknown_token", std::string("?")}})
+        .status();
+  };
+  const PartialShape one{Shape()};
+  EXPECT_TRUE(
+      tokenize(Tensor::Scalar<std::string>(""), Tensor::Scalar<std::string>("!"), one).ok());
+  // The beginnings of the word, of which there are two, would be one key.
+  EXPECT_THAT(tokenize(Strings({"", ""}), Strings({"!", "!"}), one).ToString(),
+              HasSubstr("keys of shape [2]"));
+  EXPECT_THAT(tokenize(Tensor::Scalar<std::string>(""), Tensor::Scalar<std::string>("!"),
+                       PartialShape(Shape{2}))
+                  .ToString(),
+              HasSubstr("must map strings to int64"));
+}
+
 TEST(RoundRobinTest, SegmentsMustHaveTheSameRows) {
   const auto values = Tensor::Vector<int32_t>({1, 2});
   const auto trim = [&](const Tensor& splits) {

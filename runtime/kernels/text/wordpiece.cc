@@ -33,7 +33,8 @@ struct Pieces {
 // Inputs: words, and a table of strings to int64, in which a piece is one that is not -1. Outputs:
 // pieces, their number in each word or row splits, and where they begin and end in their word.
 // A word without a piece somewhere is unknown as a whole, or only its character there.
-// Errors: INVALID_ARGUMENT for a table of other dtypes; INTERNAL for an unknown row partition;
+// Errors: INVALID_ARGUMENT for a table of other dtypes, or of vectors; INTERNAL for an unknown row
+// partition;
 // those of the table.
 class WordpieceKernel final : public OpKernel {
  public:
@@ -54,9 +55,12 @@ class WordpieceKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto table, ResourceInput<LookupTable>(ctx, 1));
     const LookupTable::Options& options = table->options();
-    if (options.key_dtype != DType::kString || options.value_dtype != DType::kInt64) {
+    // A key of several strings would take several pieces at once.
+    if (options.key_dtype != DType::kString || options.value_dtype != DType::kInt64 ||
+        !options.key_shape.IsScalar() || !options.value_shape.IsScalar()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the vocabulary must map strings to int64, is a ", table->DebugString()));
+          absl::StrCat("the vocabulary must map strings to int64, is a ", table->DebugString(),
+                       " with keys of shape ", options.key_shape.ToString()));
     }
     Pieces pieces;
     std::vector<int64_t> lengths;
