@@ -287,6 +287,10 @@ absl::StatusOr<IntrusivePtr<LookupTable>> MakeDenseTable(LookupTable::Options op
     return absl::InvalidArgumentError(
         absl::StrCat("max_load_factor must be between 0 and 1, is ", options.max_load_factor));
   }
+  if (options.key_shape.num_elements() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keys must have elements, their shape is ", options.key_shape.ToString()));
+  }
   switch (options.key_dtype) {
     case DType::kInt32:
       return Make<int32_t>(std::move(options));

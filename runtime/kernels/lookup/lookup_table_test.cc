@@ -226,6 +226,14 @@ TEST(LookupTableTest, DenseTableRefusesBucketsThatDoNotFit) {
       absl::StatusCode::kInvalidArgument);
 }
 
+// All keys would be the empty one, and a look-up would find no value for as many as there are.
+TEST(LookupTableTest, DenseTableRefusesKeysWithoutElements) {
+  LookupTable::Options options =
+      DenseOptions(Tensor::Vector<int64_t>({}), Tensor::Scalar<int64_t>(-2), Shape());
+  options.deleted_key = std::nullopt;
+  EXPECT_EQ(LookupTable::Make(options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(LookupTableTest, DenseTableTakesNothingButExports) {
   auto table = LookupTable::Make(IntegerOptions()).value();
   EXPECT_EQ(table->Import(Tensor::Vector<int64_t>({5, 6}), Tensor::Vector<float>({1, 2})).code(),
