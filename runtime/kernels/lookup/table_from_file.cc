@@ -44,6 +44,9 @@ absl::Status ParseInto(absl::string_view text, int64_t i, Tensor* tensor) {
       absl::StrCat("'", text, "' in line ", i + 1, " is not a valid ", DTypeName(tensor->dtype())));
 }
 
+// Errors: INVALID_ARGUMENT for lines that do not give a key and a value, or fewer of them than
+// `vocab_size`; OUT_OF_RANGE for no line at all; those of reading the file and of
+// LookupTable::Import().
 class TableFromFileKernel : public OpKernel {
  public:
   explicit TableFromFileKernel(const KernelBuild& build)
@@ -77,6 +80,8 @@ class TableFromFileKernel : public OpKernel {
       }
       lines.resize(vocab_size_);
     }
+    // An empty vocabulary is a mistake, such as a file that was cut off.
+    if (lines.empty()) return absl::OutOfRangeError(absl::StrCat(path, " gives no entries"));
     return Annotate(Fill(ctx, lines, *table), absl::StrCat(path, ": "));
   }
 
