@@ -64,24 +64,28 @@ class LibJpegReader final : public JpegReader {
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
     std::vector<uint8_t> row(is_cmyk || !is_whole ? static_cast<size_t>(width()) * 4 : 0);
     bool complete = ReadRows(window, pixels, row.data());
-    // What comes after the end of a truncated image is libjpeg's.
-    const bool recovers = ended_early_ && options_.try_recover_truncated;
-    if (huffman_ != nullptr && (huffman_->gave_up() || recovers)) {
+    const bool recovers = options_.try_recover_truncated;
+    const bool may_lack_rows = recovers || (options_.acceptable_fraction < 1 && is_whole);
+    // What comes after the end of a truncated image, and in which row that is, is libjpeg's.
+    if (huffman_ != nullptr && (huffman_->gave_up() || (ended_early_ && may_lack_rows))) {
       complete = StartOver() && ReadRows(window, pixels, row.data());
     }
     const int64_t rows = rows_read_;
-    if (complete && (!ended_early_ || options_.try_recover_truncated)) return absl::OkStatus();
-    if (!options_.try_recover_truncated ||
-        static_cast<float>(rows) < options_.acceptable_fraction * static_cast<float>(height())) {
+    if (complete && (!ended_early_ || recovers)) return absl::OkStatus();
+    const float least = std::min(options_.acceptable_fraction, 1.0f) * static_cast<float>(height());
+    if (!may_lack_rows || (!recovers && !ended_early_) || static_cast<float>(rows) < least) {
       return absl::InvalidArgumentError(ended_early_ ? "the JPEG image ends early"
                                                      : "the JPEG image is damaged");
     }
     const int64_t row_bytes = width() * channels_;
-    std::memset(pixels + rows * row_bytes, 128, (height() - rows) * row_bytes);
+    const int missing = recovers ? kGrey : kBlack;
+    std::memset(pixels + rows * row_bytes, missing, (height() - rows) * row_bytes);
     return absl::OkStatus();
   }
 
  private:
+  static constexpr int kBlack = 0, kGrey = 128;
+
   static boolean FillInput(j_decompress_ptr info) {
     static const JOCTET kEnd[] = {0xFF, JPEG_EOI};
     static_cast<LibJpegReader*>(info->client_data)->ended_early_ = true;

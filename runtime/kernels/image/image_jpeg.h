@@ -14,8 +14,11 @@ struct JpegOptions {
   int ratio = 1;     // shrinks by 1, 2, 4 or 8
   bool fancy_upscaling = true;
   bool fast_dct = true;  // quicker, less exact; what TensorFlow does unless told otherwise
-  // A file that ends early is no error if so much of its rows are there; the rest is grey.
+  // Whether pixels are made up for what a file that ends early lacks. Rows of a damaged file are
+  // grey.
   bool try_recover_truncated = false;
+  // The part of the rows that must be there. If not all must be, the rest of a whole image whose
+  // file ends early is black.
   float acceptable_fraction = 1;
 };
 

@@ -144,6 +144,37 @@ TEST(JpegReaderTest, ATruncatedImageIsRecoveredWhereItIsAsked) {
   }
 }
 
+TEST(JpegReaderTest, RowsMayLackIfAPartOfThemIsAcceptable) {
+  constexpr int64_t kHeight = 64;
+  for (const Form& form : kForms) {
+    const std::string bytes = MakeJpeg(kHeight, 48, form);
+    const Image whole = ReadWhole(bytes, {});
+    const int64_t row_bytes = whole.width * whole.channels;
+    // The last cut leaves all pixels, but not the marker of the end.
+    for (const size_t size : {bytes.size() * 3 / 4, bytes.size() - 2}) {
+      const std::string cut = bytes.substr(0, size);
+      std::vector<uint8_t> pixels(whole.pixels.size(), 1);
+      const auto read = [&](float fraction) {
+        const JpegOptions options = {.acceptable_fraction = fraction};
+        return JpegReader::Open(cut, options).value()->Read(pixels.data()).ok();
+      };
+      // A progressive image has all rows or none.
+      ASSERT_EQ(read(0.1f), !form.is_progressive);
+      EXPECT_FALSE(read(1));
+      if (form.is_progressive || !read(0.1f)) continue;
+      const auto first = std::mismatch(pixels.begin(), pixels.end(), whole.pixels.begin()).first;
+      const int64_t rows = (first - pixels.begin()) / row_bytes;
+      EXPECT_GT(rows, 0);
+      EXPECT_LT(rows, kHeight);
+      EXPECT_TRUE(std::all_of(pixels.begin() + rows * row_bytes, pixels.end(),
+                              [](uint8_t sample) { return sample == 0; }))
+          << "rows behind the first " << rows << " of " << kHeight;
+      EXPECT_TRUE(read(static_cast<float>(rows) / kHeight));
+      EXPECT_FALSE(read(static_cast<float>(rows + 1) / kHeight));
+    }
+  }
+}
+
 TEST(JpegReaderTest, OnlyWhatIsAboveTheEndOfTheWindowMustBeThere) {
   const std::string whole = MakeJpeg(128, 64, kForms[4]);
   const std::string half = whole.substr(0, whole.size() / 2);
