@@ -99,7 +99,7 @@ class NonMaxSuppressionKernel : public OpKernel {
     }
     if (ctx.num_inputs() > 5) {
       ASSIGN_OR_RETURN(options.soft_sigma, ReadScalar(ctx.input(5), "soft_nms_sigma"));
-      if (options.soft_sigma < 0) {
+      if (!(options.soft_sigma >= 0)) {  // NaN is refused, too
         return absl::InvalidArgumentError("'soft_nms_sigma' must not be negative");
       }
     }
