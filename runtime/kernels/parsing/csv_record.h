@@ -39,13 +39,13 @@ class CsvFields {
   std::deque<std::string> unescaped_;      // those that held doubled quotes
 };
 
-// Splits one record into fields.
+// Splits one record into fields. Without `quotes`, a quote is a character as any other.
 // Errors: INVALID_ARGUMENT for quotes or line ends where they must not stand.
 class CsvSplitter {
  public:
   CsvSplitter(char delimiter, bool quotes) : delimiter_(delimiter), quotes_(quotes) {
     for (const char c : {delimiter, '"', '\n', '\r'}) {
-      is_special_[static_cast<uint8_t>(c)] = quotes || c == delimiter;
+      is_special_[static_cast<uint8_t>(c)] = quotes || c != '"' || c == delimiter;
     }
   }
 

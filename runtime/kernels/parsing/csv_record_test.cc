@@ -38,7 +38,11 @@ TEST(CsvSplitterTest, ReadsTheWantedFieldsAlone) {
 
 TEST(CsvSplitterTest, QuotesStandWhereTheyMay) {
   EXPECT_EQ(SplitOf("a,b\"c"), "an unquoted field must not hold quotes or line ends");
-  EXPECT_EQ(SplitOf("a\nb"), "an unquoted field must not hold quotes or line ends");
+  for (const char* record : {"a\nb", "a\rb", "a,b\n", "a\r,b"}) {
+    for (const bool quotes : {false, true}) {
+      EXPECT_EQ(SplitOf(record, {}, quotes), "an unquoted field must not hold quotes or line ends");
+    }
+  }
   EXPECT_EQ(SplitOf("\"a"), "a quoted field must end with a quote");
   EXPECT_EQ(SplitOf("\"a\"\""), "a quoted field must end with a quote");
   EXPECT_EQ(SplitOf("\"a\"b"), "a quote within a quoted field must be escaped by another quote");
