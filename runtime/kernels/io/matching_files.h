@@ -9,8 +9,10 @@
 
 namespace tessera {
 
-// Returns the files that match one of the patterns, as glob(3) has them, sorted. A file that
-// matches several is there as often. Errors: UNAVAILABLE for a directory that cannot be read.
+// Returns the files that match one of the patterns, as glob(3) has them, sorted. A wildcard may
+// stand for the period that a name begins with, as in TensorFlow and unlike in a shell. A file that
+// matches several patterns is there as often. Errors: UNAVAILABLE for a directory that cannot be
+// read.
 absl::StatusOr<std::vector<std::string>> FilesThatMatch(absl::Span<const std::string> patterns);
 
 }  // namespace tessera
