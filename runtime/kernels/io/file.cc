@@ -1,5 +1,4 @@
 // Files as strings, and their names.
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "runtime/kernels/io/matching_files.h"
 #include "runtime/kernels/scalar_output.h"
 #include "runtime/kernels/vector_output.h"
+#include "runtime/tensor/raw_elements.h"
 
 namespace tessera {
 namespace {
@@ -28,9 +28,9 @@ class ReadFileKernel : public OpKernel {
 };
 REGISTER_KERNEL("ReadFile", kCpu, ReadFileKernel);
 
-// The bytes of a file as a tensor of the attributes' dtype and shape.
-// Errors: INVALID_ARGUMENT for strings and other objects, and for a file that is too short; those
-// of reading the file.
+// The bytes of a file as a tensor of the attributes' dtype and shape. A bool is true for any byte
+// but 0. Errors: INVALID_ARGUMENT for strings and other objects, and for a file that is too short;
+// those of reading the file.
 class ImmutableConstKernel : public OpKernel {
  public:
   explicit ImmutableConstKernel(const KernelBuild& build)
@@ -52,7 +52,7 @@ class ImmutableConstKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat(file_, " has ", bytes.size(), " bytes, ", y->size_bytes(), " are needed"));
     }
-    std::memcpy(y->mutable_raw(), bytes.data(), y->size_bytes());
+    CopyElements(y->dtype(), absl::string_view(bytes.data(), y->size_bytes()), y->mutable_raw());
     return absl::OkStatus();
   }
 

@@ -4,6 +4,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/scalar_input.h"
+#include "runtime/tensor/raw_elements.h"
 
 namespace tessera {
 namespace {
@@ -19,7 +20,8 @@ void FixByteOrder(bool little_endian, Tensor* tensor) {
   for (int64_t i = 0; i < size; i += width) std::reverse(data + i, data + i + width);
 }
 
-// Adds a last dimension of as many numbers as each string holds; all must be of one length.
+// Adds a last dimension of as many numbers as each string holds; all must be of one length. A bool
+// is true for any byte but 0.
 class DecodeRawKernel : public OpKernel {
  public:
   explicit DecodeRawKernel(const KernelBuild& build)
@@ -46,7 +48,7 @@ class DecodeRawKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     char* to = output->mutable_raw();
     for (const std::string& s : strings) {
-      std::memcpy(to, s.data(), s.size());
+      CopyElements(dtype_, s, to);
       to += s.size();
     }
     FixByteOrder(little_endian_, output);
