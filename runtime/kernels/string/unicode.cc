@@ -1,6 +1,7 @@
 // Text in other encodings and as code points, by ICU: UnicodeTranscode, UnicodeDecode,
 // UnicodeDecodeWithOffsets, UnicodeEncode, UnicodeScript.
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "runtime/framework/kernel_registry.h"
@@ -9,6 +10,7 @@
 #include "unicode/uchar.h"
 #include "unicode/ucnv.h"
 #include "unicode/uscript.h"
+#include "unicode/utf16.h"
 
 namespace tessera {
 namespace {
@@ -121,7 +123,7 @@ void AppendBigEndian(uint32_t value, int bytes, std::string* out) {
   }
 }
 
-// Requires IsCodePoint(c).
+// Requires IsCodePoint(c), or a surrogate that is not to become UTF-8.
 void AppendCodePoint(int32_t c, Encoding encoding, std::string* out) {
   const uint32_t u = static_cast<uint32_t>(c);
   if (encoding == Encoding::kUtf32Be) {
@@ -145,6 +147,41 @@ void AppendCodePoint(int32_t c, Encoding encoding, std::string* out) {
   }
 }
 
+// Writes code points that come one by one. Some encodings, such as UTF-7, may hold surrogates: a
+// pair is the code point that it stands for, and one that is alone has no form in UTF-8.
+class CodePointWriter {
+ public:
+  CodePointWriter(Encoding encoding, std::string* out) : encoding_(encoding), out_(out) {}
+
+  void Write(int32_t c) {
+    if (high_ != 0) {
+      const int32_t high = std::exchange(high_, 0);
+      if (U16_IS_TRAIL(c)) return AppendCodePoint(U16_GET_SUPPLEMENTARY(high, c), encoding_, out_);
+      AppendAlone(high);
+    }
+    if (!U_IS_SURROGATE(c)) {
+      AppendCodePoint(c, encoding_, out_);
+    } else if (U16_IS_SURROGATE_LEAD(c)) {
+      high_ = c;
+    } else {
+      AppendAlone(c);
+    }
+  }
+  // To be called at the end of the text.
+  void Finish() {
+    if (high_ != 0) AppendAlone(std::exchange(high_, 0));
+  }
+
+ private:
+  void AppendAlone(int32_t surrogate) {
+    AppendCodePoint(encoding_ == Encoding::kUtf8 ? kReplacement : surrogate, encoding_, out_);
+  }
+
+  const Encoding encoding_;
+  std::string* const out_;
+  int32_t high_ = 0;  // the first surrogate of a pair; 0: none
+};
+
 class UnicodeTranscodeKernel : public OpKernel {
  public:
   explicit UnicodeTranscodeKernel(const KernelBuild& build)
@@ -156,12 +193,12 @@ class UnicodeTranscodeKernel : public OpKernel {
     const auto in = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     for (size_t i = 0; i < in.size(); ++i) {
-      std::string& out = output->flat<std::string>()[i];
+      CodePointWriter writer(output_encoding_, &output->flat<std::string>()[i]);
       absl::Status status;
       decoder->ForEach(in[i], [&](int32_t c, int64_t, bool malformed) {
-        status.Update(policy_.Apply(
-            c, malformed, [&](int32_t kept) { AppendCodePoint(kept, output_encoding_, &out); }));
+        status.Update(policy_.Apply(c, malformed, [&](int32_t kept) { writer.Write(kept); }));
       });
+      writer.Finish();
       RETURN_IF_ERROR(Annotate(status, absl::StrCat("string ", i, ": ")));
     }
     return absl::OkStatus();
