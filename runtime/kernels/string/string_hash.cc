@@ -59,10 +59,16 @@ REGISTER_KERNEL("StringToHashBucketStrong", kCpu, StringToHashBucketKernel);
 REGISTER_KERNEL("StringToHashBucket", kCpu, StringToHashBucketKernel);
 
 // The fingerprint of each row's bytes, as eight bytes. A row of strings is hashed through the
-// fingerprints of its elements.
+// fingerprints of its elements. Errors: INVALID_ARGUMENT for resources and variants, whose bytes
+// are addresses.
 class FingerprintKernel : public OpKernel {
  public:
-  explicit FingerprintKernel(const KernelBuild&) {}
+  explicit FingerprintKernel(const KernelBuild& build) {
+    const DType dtype = build.input_types()[0];
+    if (IsTriviallyCopyable(dtype) || dtype == DType::kString) return;
+    build.Fail(absl::InvalidArgumentError(
+        absl::StrCat("elements of ", DTypeName(dtype), " have no fingerprint")));
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
     const Tensor& method = ctx.input(1);
