@@ -102,6 +102,36 @@ int64_t FilterBytes(const ConvolutionShape& shape) {
   return size;
 }
 
+// Returns true if some point of the output depends on nothing but padding.
+bool HasWindowOfPadding(const ConvolutionShape& shape) {
+  for (size_t d = 0; d < shape.filter.size(); ++d) {
+    const int64_t dilation = shape.dilations[d];
+    for (int64_t i = 0; i < shape.output[d]; ++i) {
+      const int64_t first = i * shape.strides[d] - shape.pad_before[d];
+      const int64_t skipped = first < 0 ? (dilation - 1 - first) / dilation : 0;  // positions
+      if (skipped >= shape.filter[d] || first + skipped * dilation >= shape.input[d]) return true;
+    }
+  }
+  return false;
+}
+
+// Adds the bias to the output of a convolution.
+void AddBias(const ConvolutionShape& shape, const float* bias, float* output) {
+  int64_t points = shape.batch;
+  for (int64_t d : shape.output) points *= d;
+  if (!shape.channels_first) {
+    for (int64_t i = 0; i < points; ++i) {
+      StartSums({.bias = true, .add = true}, bias, shape.out_channels,
+                output + i * shape.out_channels);
+    }
+    return;
+  }
+  const int64_t plane = points / shape.batch;
+  for (int64_t i = 0; i < points * shape.out_channels; ++i) {
+    output[i] += bias[i / plane % shape.out_channels];
+  }
+}
+
 // A convolution in chunks that oneDNN computes.
 struct OneDnnConvolution {
   struct Chunk {
@@ -109,8 +139,9 @@ struct OneDnnConvolution {
     std::shared_ptr<const onednn::Product> product;
   };
   std::vector<Chunk> chunks;
-  double nanoseconds = 0;  // the time of one chunk
-  PostOps rest;            // an activation that is applied to the output of each chunk
+  double nanoseconds = 0;         // the time of one chunk
+  bool starts_with_bias = false;  // the bias is added to the output before the product is
+  PostOps rest;                   // an activation that is applied to the output of each chunk
 };
 
 // Splits the convolution for `threads` threads, as NumPoolThreads() counts them.
@@ -120,7 +151,10 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   const MachineSpeeds& speeds = SpeedsForCpu();
   const double nanoseconds =
       FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
-  const SplitPostOps split(post_ops, !IsFastInOneDnn(post_ops));
+  SplitPostOps split(post_ops, !IsFastInOneDnn(post_ops));
+  // oneDNN leaves out the bias where it has only padding to multiply, but sums to add to.
+  const bool starts_with_bias = post_ops.bias && post_ops.add && HasWindowOfPadding(shape);
+  if (starts_with_bias) split.product.bias = false;
   int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
   // A chunk is so small that its output is still in the second-level cache when its activations are
   // computed, but for clamps, which take less time than reading a large filter for each chunk. A
@@ -134,7 +168,7 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   // Without AVX-512 oneDNN may add up another order of terms in a part of an image than in the
   // whole image.
   if (numerics == Numerics::kStrict && !speeds.has_avx512) count = std::min(count, shape.batch);
-  OneDnnConvolution result{.rest = split.rest};
+  OneDnnConvolution result{.starts_with_bias = starts_with_bias, .rest = split.rest};
   for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
     ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, split.product));
     result.chunks.push_back({std::move(range), std::move(product)});
@@ -161,8 +195,10 @@ absl::Status ConvolveOneDnn(KernelContext& ctx, const OneDnnConvolution& convolu
   return ForEachChunk(ctx, chunks.size(), convolution.nanoseconds, [&](int64_t i) -> absl::Status {
     const auto& [range, product] = chunks[i];
     float* const output = o.output + range.output_offset;
-    RETURN_IF_ERROR(onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter,
-                                       o.packed, o.bias_data(), output));
+    if (convolution.starts_with_bias) AddBias(range.shape, o.bias_data(), output);
+    RETURN_IF_ERROR(
+        onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter, o.packed,
+                           convolution.starts_with_bias ? nullptr : o.bias_data(), output));
     FinishSums(convolution.rest, OutputSize(range.shape), output);
     return absl::OkStatus();
   });

@@ -128,6 +128,55 @@ TEST_P(ConvolutionActivationTest, NaNStaysNaNAndReachesNoOtherChannel) {
   }
 }
 
+// The first and last rows, or columns, of the output have no other terms than these two.
+TEST(ConvolutionOfPaddingTest, IsTheBiasAndTheAddend) {
+  for (const bool channels_first : {false, true}) {
+    for (const int dim : {0, 1}) {
+      ConvolutionShape shape;
+      shape.batch = 2;
+      shape.in_channels = 3;
+      shape.out_channels = 4;
+      shape.input = {5, 6};
+      shape.filter = {1, 1};
+      shape.strides = {1, 1};
+      shape.dilations = {1, 1};
+      shape.output = {5, 6};
+      shape.pad_before = shape.pad_after = {0, 0};
+      shape.pad_before[dim] = 2;
+      shape.pad_after[dim] = 1;
+      shape.output[dim] += 3;
+      shape.channels_first = channels_first;
+      const auto images = [&](const SpatialDims& size, int64_t channels) {
+        return channels_first ? Shape{shape.batch, channels, size[0], size[1]}
+                              : Shape{shape.batch, size[0], size[1], channels};
+      };
+      const Tensor filter = RandomTensor({1, 1, shape.in_channels, shape.out_channels}, 2);
+      const Tensor bias = RandomTensor({shape.out_channels}, 3);
+      const Tensor before = RandomTensor(images(shape.output, shape.out_channels), 4);
+      KernelConvolution convolution(filter, {.is_constant = true});
+      Tensor output = Tensor::Allocate(DType::kFloat, before.shape()).value();
+
+      ASSERT_TRUE(convolution
+                      .Run(shape, {.bias = true, .add = true},
+                           RandomTensor(images(shape.input, shape.in_channels), 1),
+                           {.bias = &bias, .addend = &before}, &output)
+                      .ok());
+
+      const int64_t plane = shape.output[0] * shape.output[1];
+      for (int64_t i = 0; i < output.num_elements(); ++i) {
+        const int64_t point = channels_first ? i % plane : i / shape.out_channels % plane;
+        const int64_t channel =
+            channels_first ? i / plane % shape.out_channels : i % shape.out_channels;
+        const int64_t place[] = {point / shape.output[1], point % shape.output[1]};
+        if (place[dim] >= 2 && place[dim] < 2 + shape.input[dim]) continue;
+        EXPECT_FLOAT_EQ(output.data<float>()[i],
+                        before.data<float>()[i] + bias.data<float>()[channel])
+            << "at " << i << ", padded dimension " << dim << ", channels first " << channels_first;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ConvolutionActivationTest,
                          ::testing::Values(Activation::kRelu, Activation::kRelu6,
                                            Activation::kLeakyRelu, Activation::kSigmoid,
