@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-// The value of a segment without rows.
+// The value of a segment without rows. kLowest and kHighest are finite. A maximum or a minimum
+// begins with either of them, so that a segment of nothing but infinities becomes it, too.
 enum class EmptySegment { kZero, kOne, kLowest, kHighest };
 
 // Tells whether all rows of a segment follow one another, by the segments' numbers. CPUs add up

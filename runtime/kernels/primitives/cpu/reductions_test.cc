@@ -267,6 +267,28 @@ TEST_F(ReductionsTest, SegmentsWithoutRowsHoldWhatTheCallerWants) {
   EXPECT_THAT(out.flat<float>(), ElementsAre(kLowest, kLowest, 3, 4));
 }
 
+TEST_F(ReductionsTest, ExtremesOfInfinitiesAreTheFiniteNumbersThatTheyBeginWith) {
+  const Tensor ids = Tensor::Vector<int32_t>({0, 0, 1});
+  const auto reduce = [&](ReduceKind kind, EmptySegment empty, const Tensor& data) {
+    Tensor out = Tensor::Allocate(data.dtype(), {2, 2}).value();
+    EXPECT_TRUE(Make<SegmentReduce>(kind, data.dtype(), empty, SegmentOrder::kAny)
+                    ->Run(ctx_, data, ids, &out)
+                    .ok());
+    return out;
+  };
+  const Tensor low = Tensor::Of<float>({3, 2}, {-kInf, -kInf, -kInf, 1, -kInf, kInf});
+  constexpr float kMost = std::numeric_limits<float>::max();
+  EXPECT_THAT(reduce(ReduceKind::kMax, EmptySegment::kLowest, low).flat<float>(),
+              ElementsAre(-kMost, 1, -kMost, kInf));
+  EXPECT_THAT(reduce(ReduceKind::kMax, EmptySegment::kZero, low).flat<float>(),
+              ElementsAre(-kInf, 1, -kInf, kInf));
+  const auto infinity = std::numeric_limits<Eigen::half>::infinity(), most = Eigen::half(65504);
+  const Tensor high = Tensor::Of<Eigen::half>(
+      {3, 2}, {infinity, infinity, infinity, Eigen::half(2), infinity, -infinity});
+  EXPECT_THAT(reduce(ReduceKind::kMin, EmptySegment::kHighest, high).flat<Eigen::half>(),
+              ElementsAre(most, Eigen::half(2), most, -infinity));
+}
+
 TEST_F(ReductionsTest, ASegmentNumberBeyondTheLastIsRefusedUnlessItsRowIsEmpty) {
   const auto sum =
       Make<SegmentReduce>(ReduceKind::kSum, DType::kFloat, EmptySegment::kZero, SegmentOrder::kAny);

@@ -118,7 +118,13 @@ __global__ void ReduceSegments(IndexRuns runs, int64_t count, int64_t columns, E
     }
     // Totals of narrow integers wrap around before means are taken.
     if constexpr (std::is_integral_v<A>) total = Rounded(out.dtype, total);
-    out.Set(i, r.Result(total, at - begin));
+    total = r.Result(total, at - begin);
+    if constexpr (std::is_same_v<R, reduce::Max> || std::is_same_v<R, reduce::Min>) {
+      if (empty == EmptySegment::kLowest || empty == EmptySegment::kHighest) {
+        total = r.Add(total, ValueOf<A>(empty, out.dtype));
+      }
+    }
+    out.Set(i, total);
   }
 }
 

@@ -194,6 +194,21 @@ TEST_F(PrimitivesTest, SegmentsWithoutRows) {
   }
 }
 
+TEST_F(PrimitivesTest, MaximaOfSegmentsOfInfinities) {
+  const Tensor ids = Indices(40, -1, 19);
+  for (const DType dtype : {DType::kFloat, DType::kHalf}) {
+    Tensor data = Empty(dtype, {40, 5});
+    const auto bits = dtype == DType::kFloat ? uint32_t{0xff800000} : uint32_t{0xfc00fc00};
+    std::fill_n(reinterpret_cast<uint32_t*>(data.mutable_raw()), data.size_bytes() / 4, bits);
+    Tensor y[2] = {Empty(dtype, {30, 5}), Empty(dtype, {30, 5})};
+    OnBoth<SegmentReduce>([&](auto* make, int device) {
+      return make(ReduceKind::kMax, dtype, EmptySegment::kLowest, SegmentOrder::kAny)
+          ->Run(ctx_, data, ids, &y[device]);
+    });
+    ExpectSameBytes(y[0], y[1]);
+  }
+}
+
 TEST_F(PrimitivesTest, WeightedBincountOfRows) {
   const Tensor values = Indices(2000, 0, 40);
   const Tensor weights = Floats({2000});
