@@ -268,7 +268,7 @@ absl::Status StrassenMatMul(KernelContext& whole, const GemmArguments& g, Comput
                                   .k = g.k,
                                   .a = g.a + first * g.k,
                                   .panels = panels,
-                                  .balanced = balanced.data<int8_t>(),
+                                  .balanced = balanced.raw(),
                                   .epilogue = FullEpilogue(g.post_ops, g.bias),
                                   .out = g.output + first * g.n};
     // With too few rows for all threads each of them takes all rows, and a share of the columns.

@@ -30,12 +30,19 @@ inline Words Largest(Words largest, Vector x) {
   return magnitude > largest ? magnitude : largest;
 }
 
+constexpr int ExponentOf(uint32_t magnitude) { return static_cast<int>(magnitude >> 23); }
+
+// Returns true if the ratio of two magnitudes, of which `x` is the larger one, is at most kBalance.
+inline bool IsBalance(uint32_t x, uint32_t y) {
+  constexpr int kDifference = std::countr_zero(static_cast<unsigned>(kBalance));
+  return ExponentOf(x) - ExponentOf(y) <= kDifference;
+}
+
 // Returns true if elements of magnitudes up to x and y may be added.
 inline bool AreBalanced(uint32_t x, uint32_t y) {
-  const int low = static_cast<int>(std::min(x, y) >> 23);
-  const int high = static_cast<int>(std::max(x, y) >> 23);
-  constexpr int kDifference = std::countr_zero(static_cast<unsigned>(kBalance));
-  return low >= kMinExponent && high <= kMaxExponent && high - low <= kDifference;
+  const auto [low, high] = std::minmax(x, y);
+  return ExponentOf(low) >= kMinExponent && ExponentOf(high) <= kMaxExponent &&
+         IsBalance(high, low);
 }
 
 // The kCount x kStripColumns sums to which products are added, and their destination.
@@ -250,16 +257,20 @@ class Multiplication {
 bool IsCopied(int64_t row_stride) { return ConflictFreeStride(row_stride) != row_stride; }
 
 // Computes the sums of row i of both blocks, and copies of their quarters if `copies` is not null.
-// Returns true if the two rows are balanced.
+// Returns true if the two rows are balanced, and their largest elements count.
 bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* copies) {
   const int64_t half = pair->half, step = ConflictFreeStride(half), factor = pair->count * step;
   float* const sums = pair->workspace + i * step;
-  Words largest[2] = {};
+  // The last two are those of the elements times the magnitudes of their weights.
+  Words largest[4] = {};
   for (int64_t t = 0; t < half; t += kLanes) {
+    const Vector first = Load(pair->magnitudes + t), second = Load(pair->magnitudes + half + t);
     const Vector a11 = Load(x + t), a12 = Load(x + half + t);
     const Vector a21 = Load(y + t), a22 = Load(y + half + t);
     largest[0] = Largest(Largest(largest[0], a11), a12);
     largest[1] = Largest(Largest(largest[1], a21), a22);
+    largest[2] = Largest(Largest(largest[2], a11 * first), a12 * second);
+    largest[3] = Largest(Largest(largest[3], a21 * first), a22 * second);
     const Vector s1 = a21 + a22, s2 = s1 - a11;
     Store(s1, sums + kS1 * factor + t);
     Store(s2, sums + kS2 * factor + t);
@@ -271,13 +282,12 @@ bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* c
       Store(a22, copies + 2 * factor + i * step + t);
     }
   }
-  uint32_t largest_of_row[2] = {};
+  uint32_t of_row[4] = {};
   for (int lane = 0; lane < kLanes; ++lane) {
-    for (int row = 0; row < 2; ++row) {
-      largest_of_row[row] = std::max(largest_of_row[row], largest[row][lane]);
-    }
+    for (int i = 0; i < 4; ++i) of_row[i] = std::max(of_row[i], largest[i][lane]);
   }
-  return AreBalanced(largest_of_row[0], largest_of_row[1]);
+  return AreBalanced(of_row[0], of_row[1]) && IsBalance(of_row[0], of_row[2]) &&
+         IsBalance(of_row[1], of_row[3]);
 }
 
 int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_stride) {

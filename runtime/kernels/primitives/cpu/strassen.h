@@ -8,7 +8,8 @@
 // larger of the two partners: a sum is within a few units in the last place of |row| * |column|,
 // times at most kBalance for the rows and kBalance for the columns. Pairs that differ by more than
 // that, or that hold an infinity or a NaN, are multiplied directly, while the other pairs are not
-// affected.
+// affected. So are rows whose largest elements meet small weights alone: their norm says nothing of
+// the output.
 #pragma once
 
 #include <span>
@@ -35,6 +36,8 @@ struct RowPair {
   float* workspace = nullptr;  // the caller's buffer of row_pair_floats()
   Rows quarters[2][2];         // block, half of the depth
   int64_t second = 0;          // the second block's first row
+  // The magnitude of the weights that each of the 2 * half terms is multiplied by, from 0 to 1.
+  const float* magnitudes = nullptr;
   bool is_balanced = false;
 };
 
@@ -71,9 +74,9 @@ struct BlockStep {
 
   int64_t (*row_pair_floats)(int64_t count, int64_t half, int64_t row_stride);
 
-  // Prepares the pair, whose `count`, `half` and `workspace` are set. The pair reads `rows` for as
-  // long as it is used. There are `available` rows, 2 * count or one less; in the latter case the
-  // two blocks share one row.
+  // Prepares the pair, whose `count`, `half`, `workspace` and `magnitudes` are set. The pair reads
+  // `rows` for as long as it is used. There are `available` rows, 2 * count or one less; in the
+  // latter case the two blocks share one row.
   void (*make_row_pair)(const Rows& rows, int64_t available, RowPair* pair);
 
   // Returns true if the columns of the two panels may be added to their partners. Only the first

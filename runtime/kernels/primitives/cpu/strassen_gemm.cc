@@ -1,6 +1,7 @@
 #include "runtime/kernels/primitives/cpu/strassen_gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -73,12 +74,31 @@ int64_t PanelsOf(int64_t n, int64_t pair) {
 // Returns the number of columns from the second panel of a pair on.
 int64_t ColumnsOfSecond(int64_t n, int64_t pair) { return n - (2 * pair + 1) * kBlock; }
 
+// Sets the magnitudes of the terms of a slice to those of their largest finite weights.
+void SetMagnitudes(int64_t n, int64_t k, const float* panels, const DepthSlice& slice, float* to) {
+  const int64_t columns = kBlock / strassen::BlockStepForCpu().strips, terms = 2 * slice.half;
+  std::fill_n(to, terms, 0.0f);
+  for (int64_t strip = 0; strip < gemm::Blocks(n) * kBlock / columns; ++strip) {
+    const float* from = panels + (strip * k + slice.first) * columns;
+    for (int64_t term = 0; term < terms; ++term, from += columns) {
+      for (int64_t i = 0; i < columns; ++i) {
+        const float magnitude = std::abs(from[i]);
+        if (magnitude < std::numeric_limits<float>::infinity()) {
+          to[term] = std::max(to[term], magnitude);
+        }
+      }
+    }
+  }
+  const float largest = *std::max_element(to, to + terms);
+  for (int64_t term = 0; term < terms && largest > 0; ++term) to[term] /= largest;
+}
+
 // A pass multiplies all rows by one slice of a group of panel pairs.
 struct Pass {
   DepthSlice slice;
   int64_t first_pair = 0, pairs = 0;
-  bool is_first = false;             // true for the first pass of a slice
-  const int8_t* balanced = nullptr;  // one byte for each pair
+  bool is_first = false;           // true for the first pass of a slice
+  const char* balanced = nullptr;  // one byte for each pair
   Epilogue epilogue;
 };
 
@@ -91,7 +111,8 @@ std::vector<Pass> PassesOf(const StrassenProduct& product, int64_t first, int64_
     Epilogue epilogue = product.epilogue;
     if (i + 1 < std::ssize(slices)) epilogue = {.low = -kInfinity, .high = kInfinity};
     epilogue.add = product.epilogue.add || i > 0;
-    const int8_t* const balanced = product.balanced + i * StrassenPairs(product.n);
+    const char* const balanced =
+        product.balanced + product.k * sizeof(float) + i * StrassenPairs(product.n);
     for (int64_t pair = first; pair < end; pair += group) {
       passes.push_back({.slice = slices[i],
                         .first_pair = pair,
@@ -153,6 +174,7 @@ class RowPairs {
       Pair& pair = pairs_[i];
       if (pass.is_first) {
         pair.made.half = slice.half;
+        pair.made.magnitudes = reinterpret_cast<const float*>(product_.balanced) + slice.first;
         step_.make_row_pair(RowsOf(pair, slice), pair.rows, &pair.made);
       }
       to.out = product_.out + pair.first * product_.n;
@@ -237,10 +259,14 @@ int64_t StrassenPairs(int64_t n) { return (gemm::Blocks(n) + 1) / 2; }
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels) {
   const std::vector<DepthSlice> slices = SlicesOf(k);
   const int64_t pairs = StrassenPairs(n);
-  ASSIGN_OR_RETURN(Tensor balanced, Tensor::Allocate(DType::kInt8, {std::ssize(slices) * pairs},
-                                                     WeightsAllocator()));
-  int8_t* to = balanced.data<int8_t>();
+  const auto magnitude_bytes = k * static_cast<int64_t>(sizeof(float));
+  ASSIGN_OR_RETURN(Tensor balanced,
+                   Tensor::Allocate(DType::kInt8, {magnitude_bytes + std::ssize(slices) * pairs},
+                                    WeightsAllocator()));
+  auto* const magnitudes = reinterpret_cast<float*>(balanced.mutable_raw());
+  char* to = balanced.mutable_raw() + magnitude_bytes;
   for (const DepthSlice& slice : slices) {
+    SetMagnitudes(n, k, panels, slice, magnitudes + slice.first);
     for (int64_t pair = 0; pair < pairs; ++pair) {
       const float* const first = PanelOf(panels, k, pair);
       *to++ = PanelsOf(n, pair) == 2 &&

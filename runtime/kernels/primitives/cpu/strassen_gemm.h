@@ -21,7 +21,8 @@ inline constexpr int64_t kMinStrassenPairs = 4;
 bool StrassenSupports(int64_t n, int64_t k);
 
 // Returns a tensor of bytes that tells which pairs of the panels are balanced (strassen.h), for
-// each part of the depth. `panels` are k x n weights that StrassenSupports(), as packed by
+// each part of the depth, behind k floats: the magnitudes of the weights of each term, relative to
+// the largest in its part. `panels` are k x n weights that StrassenSupports(), as packed by
 // FmaMicroKernel(). Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels);
 
@@ -30,7 +31,7 @@ struct StrassenProduct {
   int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   const float* panels = nullptr;
-  const int8_t* balanced = nullptr;  // the bytes of BalancedPanels()
+  const char* balanced = nullptr;  // the bytes of BalancedPanels()
   Epilogue epilogue;
   float* out = nullptr;
 };

@@ -181,6 +181,22 @@ TEST_F(StrassenGemmTest, PartnersMayDifferAsMuchAsIsBalanced) {
   ExpectNear(Exact(), kUlps * strassen::kBalance);
 }
 
+TEST_F(StrassenGemmTest, LargeElementsThatWeightsHardlyCountDoNotDrownTheOthers) {
+  for (const int64_t k : {256, 1600}) {
+    for (const float weight : {0.0f, 1e-6f}) {
+      Make(400, 160, k);
+      for (int64_t j = 0; j < n(); ++j) b(7, j) *= weight;
+      for (int64_t i = 0; i < m(); ++i) a(i, 7) *= 1e6f;
+      Multiply();
+      const std::vector<double> expected = Exact();
+      // The norms must be those of what remains of the elements.
+      for (int64_t j = 0; j < n(); ++j) b(7, j) = 0;
+      for (int64_t i = 0; i < m(); ++i) a(i, 7) = 0;
+      ExpectNear(expected, kUlps);
+    }
+  }
+}
+
 TEST_F(StrassenGemmTest, InfinitiesAndNaNsStayInTheirRows) {
   Make(400, 128, 320);
   a(3, 5) = kInfinity;
