@@ -360,6 +360,34 @@ def arrays_and_lists():
     return file
 
 
+def growing_arrays():
+    """TensorArrays of dynamic size, which are lists in control flow v2, read between their writes."""
+    file = GradientFile("growing_arrays", control_flow_v2=True)
+    x, y = random(1, 3), random(2, 3)
+
+    def array():
+        return tf.TensorArray(
+            tf.float32, 0, dynamic_size=True, element_shape=[3], clear_after_read=False)
+
+    def straight(x, y):
+        one = array().write(0, x)
+        return one.write(2, one.read(0) * y).stack()
+
+    def loop(x, y):
+        def body(i, a):
+            return i + 1, a.write(i, tf.tanh(a.read(i - 1) * y))
+
+        return v1.while_loop(lambda i, _: i < 4, body, [1, array().write(0, x)])[1].stack()
+
+    def beyond_a_tensor(x, y):
+        numbers = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[]).unstack(x)
+        return numbers.write(5, y[0]).stack()
+
+    for build in (straight, loop, beyond_a_tensor):
+        file.raw(build, [x, y])
+    return file
+
+
 def compiled():
     """Ops that TensorFlow compiles alone."""
     file = GradientFile("compiled")
@@ -387,7 +415,7 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, recurrent,
-         arrays_and_lists, compiled)
+         arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

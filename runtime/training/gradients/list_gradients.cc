@@ -42,7 +42,11 @@ REGISTER_GRADIENT("TensorListGetItem", [](GradientOp& op) {
 });
 REGISTER_GRADIENT("TensorListSetItem", [](GradientOp& op) {
   const Expr item = op.in(2), dy = op.dy();
-  op.Set(0, Call("TensorListSetItem", {dy, op.in(1), ZerosLike(item)}));
+  const Expr others = Call("TensorListSetItem", {dy, op.in(1), ZerosLike(item)});
+  // The op may have made the list longer, as a TensorArray of dynamic size does.
+  op.Set(0, op.attr<bool>("resize_if_index_out_of_bounds")
+                ? Call("TensorListResize", {others, Length(op.in(0))})
+                : others);
   op.Set(2, Call("TensorListGetItem", {dy, op.in(1), ShapeOf(item)},
                  {{"element_dtype", item.dtype()}}));
 });
