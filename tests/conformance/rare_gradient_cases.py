@@ -305,6 +305,28 @@ def sparse_and_dense():
     return file
 
 
+def ragged_maps():
+    """tf.map_fn over ragged tensors, whose loops carry rows in variants of an unknown rank."""
+    file = GradientFile("ragged_maps")
+
+    def rows(values, *splits):
+        return tf.RaggedTensor.from_nested_row_splits(values, [_long(*each) for each in splits])
+
+    def mapped(function, values, ragged_rank=None):
+        signature = tf.float32
+        if ragged_rank is not None:
+            shape = [None] * (ragged_rank + 1)
+            signature = tf.RaggedTensorSpec(shape, tf.float32, ragged_rank)
+        return tf.map_fn(function, values, fn_output_signature=signature)
+
+    x = random(1, 6)
+    for splits in (((0, 1, 3, 6),), ((0, 1, 3), (0, 2, 2, 6))):
+        file.raw(lambda x, s=splits: mapped(lambda row: tf.reduce_sum(row * row), rows(x, *s)), [x])
+        file.raw(lambda x, s=splits: mapped(
+            lambda row: row * row, rows(x, *s), len(s) - 1).flat_values, [x])
+    return file
+
+
 def recurrent():
     """BlockLSTMV2: TensorFlow gives it the gradient of BlockLSTM, whose gates stand in another
     order, so that the oracle is the same recurrence in basic ops."""
@@ -361,7 +383,7 @@ def arrays_and_lists():
 
 
 def growing_arrays():
-    """TensorArrays of dynamic size, which are lists in control flow v2, read between their writes."""
+    """TensorArrays of dynamic size, lists in control flow v2, read between their writes."""
     file = GradientFile("growing_arrays", control_flow_v2=True)
     x, y = random(1, 3), random(2, 3)
 
@@ -414,7 +436,7 @@ def compiled():
 
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
-         stateful_flow, conditions_in_loops, variants, sparse_and_dense, recurrent,
+         stateful_flow, conditions_in_loops, variants, sparse_and_dense, ragged_maps, recurrent,
          arrays_and_lists, growing_arrays, compiled)
 
 

@@ -59,19 +59,28 @@ REGISTER_GRADIENT("RaggedGather", [](GradientOp& op) {
   op.SetSlices(values, op.dy(op.num_outputs() - 1), indices, ShapeOf(op.in(values)));
 });
 
+// Returns whether the encoded tensors of RaggedTensorFromVariant, of a rank that is not known, are
+// taken for a vector. TensorFlow takes them for one where the result is ragged; but what is read
+// from a TensorArray, as tf.map_fn does, is one row of a vector.
+bool IsTakenForVector(GradientOp& op) {
+  const Node* producer = op.in(0).endpoint().node;
+  while (producer->IsOp("Identity")) producer = producer->input(0).node;
+  return op.attr<int64_t>("output_ragged_rank") > 0 && !producer->IsOp("TensorArrayReadV3");
+}
 REGISTER_GRADIENT("RaggedTensorFromVariant", [](GradientOp& op) {
   const PartialShape shape = op.StaticShape(op.in(0));
-  if (!shape.known_rank() || shape.rank() > 1) {
+  if (shape.known_rank() && shape.rank() > 1) {
     op.Fail(absl::UnimplementedError("the variants must be a scalar or a vector"));
     return;
   }
+  const bool is_vector = shape.known_rank() ? shape.rank() == 1 : IsTakenForVector(op);
   std::vector<Expr> parts;
   for (int i = 0; i + 1 < op.num_outputs(); ++i) parts.push_back(op.out(i));
   parts.push_back(op.dy(op.num_outputs() - 1));
   op.Set(0, Call("RaggedTensorToVariant", parts,
                  {{"RAGGED_RANK", static_cast<int64_t>(parts.size()) - 1},
                   {"Tsplits", op.attr<DType>("Tsplits")},
-                  {"batched_input", shape.rank() == 1}}));
+                  {"batched_input", is_vector}}));
 });
 REGISTER_GRADIENT("RaggedTensorToVariant", [](GradientOp& op) {
   const int values = op.num_inputs() - 1;
