@@ -305,6 +305,21 @@ def sparse_and_dense():
     return file
 
 
+def close_values():
+    """Decompositions whose eigenvalues or singular values nearly coincide."""
+    file = GradientFile("close_values")
+    tolerances = {"rtol": 1e-4, "atol": 1e-6}
+    left, right = (np.linalg.qr(random(seed, 4, 4, dtype=np.float64))[0] for seed in (1, 2))
+    values = np.diag([3e-9, 1e-9, 5e-9, 2e-9])
+    file.raw(lambda x: tf.abs(tf.linalg.eigh(x)[1]), [left @ values @ left.T], **tolerances)
+    general = left @ values @ right
+    file.raw(lambda x: tf.abs(tf.linalg.eig(x)[1]), [left @ values @ np.linalg.inv(left)],
+             **tolerances)
+    for x in (general, general[:3], general[:, :3]):
+        file.raw(lambda x: [tf.abs(t) for t in tf.linalg.svd(x)], [x], **tolerances)
+    return file
+
+
 def ragged_maps():
     """tf.map_fn over ragged tensors, whose loops carry rows in variants of an unknown rank."""
     file = GradientFile("ragged_maps")
@@ -436,8 +451,8 @@ def compiled():
 
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
-         stateful_flow, conditions_in_loops, variants, sparse_and_dense, ragged_maps, recurrent,
-         arrays_and_lists, growing_arrays, compiled)
+         stateful_flow, conditions_in_loops, variants, sparse_and_dense, close_values, ragged_maps,
+         recurrent, arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

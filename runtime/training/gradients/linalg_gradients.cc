@@ -164,10 +164,13 @@ REGISTER_GRADIENT("LogMatrixDeterminant", [](GradientOp& op) {
   op.Set(0, AsMatrices(op.dy(1)) * Call("MatrixInverse", {op.in(0)}, {{"adjoint", true}}));
 });
 
+// TensorFlow's reciprocal, which goes to 0 where `x` does: what rounding leaves of 0 would become a
+// huge number otherwise, such as the difference of two equal eigenvalues.
+Expr SafeReciprocal(const Expr& x) { return x * Call("Reciprocal", {x * x + 1e-20}); }
 // 1 / (b - a) for each pair of elements of a vector, 0 on the diagonal.
 Expr InverseDifferences(const Expr& x) {
   const Expr difference = ExpandDims(x, -2) - ExpandDims(x, -1);
-  return WithDiagonal(Call("DivNoNan", {OnesLike(difference), difference}), ZerosLike(x));
+  return WithDiagonal(SafeReciprocal(difference), ZerosLike(x));
 }
 
 REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
@@ -273,11 +276,11 @@ REGISTER_GRADIENT("Svd", [](GradientOp& op) {
   Expr outer;
   if (op.HasDy(1)) {
     inner = inner + skew(u, op.dy(1)) * row;
-    outer = Product(Call("DivNoNan", {beyond(u, op.dy(1)), row}), v, false, true);
+    outer = Product(beyond(u, op.dy(1)) * SafeReciprocal(row), v, false, true);
   }
   if (op.HasDy(2)) {
     inner = inner + column * skew(v, op.dy(2));
-    const Expr part = Product(u, Call("DivNoNan", {beyond(v, op.dy(2)), row}), false, true);
+    const Expr part = Product(u, beyond(v, op.dy(2)) * SafeReciprocal(row), false, true);
     outer = outer.empty() ? part : outer + part;
   }
   const Expr d = Product(Product(u, inner), v, false, true);
