@@ -320,6 +320,24 @@ def close_values():
     return file
 
 
+def complex_matrices():
+    """Decompositions of complex matrices."""
+    file = GradientFile("complex_matrices")
+    tolerances = {"rtol": 1e-8, "atol": 1e-8}
+
+    def matrix(seed, *shape):
+        return random(seed, *shape, dtype=np.float64) + 1j * random(seed + 1, *shape)
+
+    x = matrix(1, 2, 3, 3)
+    hermitian = x @ x.conj().transpose(0, 2, 1)
+    for with_vectors in (True, False):
+        file.raw(lambda x, v=with_vectors: [
+            tf.abs(t) for t in raw.SelfAdjointEigV2(input=x, compute_v=v)][:1 + v],
+                 [hermitian], **tolerances)
+    file.raw(lambda x: raw.SelfAdjointEigV2(input=x, compute_v=False)[0], [hermitian], **tolerances)
+    return file
+
+
 def ragged_maps():
     """tf.map_fn over ragged tensors, whose loops carry rows in variants of an unknown rank."""
     file = GradientFile("ragged_maps")
@@ -451,8 +469,8 @@ def compiled():
 
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
-         stateful_flow, conditions_in_loops, variants, sparse_and_dense, close_values, ragged_maps,
-         recurrent, arrays_and_lists, growing_arrays, compiled)
+         stateful_flow, conditions_in_loops, variants, sparse_and_dense, close_values,
+         complex_matrices, ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

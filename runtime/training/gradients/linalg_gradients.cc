@@ -173,22 +173,24 @@ Expr InverseDifferences(const Expr& x) {
   return WithDiagonal(SafeReciprocal(difference), ZerosLike(x));
 }
 
+// The op reads the lower half alone, and of the diagonal the real part.
+void SetSelfAdjoint(GradientOp& op, const Expr& d) {
+  const Expr sum = d + Adjoint(d);
+  op.Set(0, WithDiagonal(LowerPart(sum), 0.5 * Diagonal(sum)));
+}
 REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
   if (!op.attr<bool>("compute_v")) {
     // Only the values are there; the vectors are computed again.
     const std::vector<Expr> both = CallAll("SelfAdjointEigV2", {{op.in(0)}}, {{"compute_v", true}});
     if (both.empty()) return;
-    const Expr d = Product(both[1] * ExpandDims(op.dy(0), -2), both[1], false, true);
-    op.Set(0, WithDiagonal(LowerPart(d + Adjoint(d)), Diagonal(d)));
+    SetSelfAdjoint(op, Product(both[1] * ExpandDims(op.dy(0), -2), both[1], false, true));
     return;
   }
   const Expr e = op.out(0), v = op.out(1);
   const Expr f = InverseDifferences(e);
   Expr inner = FromDiagonal(op.dy(0));
   if (op.HasDy(1)) inner = inner + f * Product(v, op.dy(1), true, false);
-  const Expr d = Product(v, Product(inner, v, false, true));
-  // The op reads the lower half alone.
-  op.Set(0, WithDiagonal(LowerPart(d + Adjoint(d)), Diagonal(d)));
+  SetSelfAdjoint(op, Product(v, Product(inner, v, false, true)));
 });
 
 REGISTER_GRADIENT("Qr", [](GradientOp& op) {
