@@ -335,6 +335,21 @@ def complex_matrices():
             tf.abs(t) for t in raw.SelfAdjointEigV2(input=x, compute_v=v)][:1 + v],
                  [hermitian], **tolerances)
     file.raw(lambda x: raw.SelfAdjointEigV2(input=x, compute_v=False)[0], [hermitian], **tolerances)
+    for rows, columns in ((3, 3), (4, 3), (3, 5)):
+        for full in (False, True):
+            if full and rows > columns:
+                continue
+            file.raw(lambda x, f=full: list(raw.Qr(input=x, full_matrices=f)),
+                     [matrix(5, 2, rows, columns)], **tolerances)
+    return file
+
+
+def matrices_in_loops():
+    """Decompositions in loops, where shapes are not known."""
+    file = GradientFile("matrices_in_loops")
+    for shape in ((2, 3, 3), (2, 4, 3), (2, 3, 4)):
+        file.raw(lambda x: tf.map_fn(lambda a: tf.abs(tf.linalg.qr(a)[1]), x),
+                 [random(1, *shape, dtype=np.float64)], rtol=1e-8, atol=1e-8)
     return file
 
 
@@ -470,7 +485,8 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, close_values,
-         complex_matrices, ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
+         complex_matrices, matrices_in_loops, ragged_maps, recurrent, arrays_and_lists,
+         growing_arrays, compiled)
 
 
 if __name__ == "__main__":

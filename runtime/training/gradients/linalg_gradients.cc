@@ -193,29 +193,46 @@ REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
   SetSelfAdjoint(op, Product(v, Product(inner, v, false, true)));
 });
 
-REGISTER_GRADIENT("Qr", [](GradientOp& op) {
-  const PartialShape shape = op.StaticShape(op.in(0));
-  if (!shape.known_rank() || shape.dim(shape.rank() - 2) < 0 ||
-      shape.dim(shape.rank() - 2) < shape.dim(shape.rank() - 1) ||
-      (op.attr<bool>("full_matrices") &&
-       shape.dim(shape.rank() - 2) != shape.dim(shape.rank() - 1))) {
-    op.Fail(absl::UnimplementedError(
-        "it exists for matrices with at least as many rows as columns, of a known shape, and "
-        "without full_matrices"));
-    return;
-  }
-  // Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2018).
-  const Expr q = op.out(0), r = op.out(1), dq = op.dy(0), dr = op.dy(1);
+// The gradient of a = q r, where r is square. Roberts and Roberts, "QR and LQ decomposition matrix
+// backpropagation algorithms for square, wide, and deep, real and complex matrices" (2020).
+Expr SquareQrGradient(const Expr& q, const Expr& r, const Expr& dq, const Expr& dr) {
   auto times_inverse_of_r = [&](const Expr& x) {
     return Adjoint(Call("MatrixTriangularSolve", {r, Adjoint(x)}, {{"lower", false}}));
   };
   const Expr qdq = Product(q, dq, true, false);
   const Expr rdr = Product(r, dr, false, true);
-  const Expr skew_q = qdq - Adjoint(qdq), skew_r = rdr - Adjoint(rdr);
-  const Expr lower = LowerPart(skew_r + skew_q);
-  const Expr strictly = WithDiagonal(lower, ZerosLike(Diagonal(lower)));
-  const Expr a = Product(q, dr + times_inverse_of_r(strictly));
-  op.Set(0, a + times_inverse_of_r(dq - Product(q, qdq)));
+  const Expr skew = rdr - Adjoint(rdr) + qdq - Adjoint(qdq);
+  // The diagonal of r is real, so that half of the imaginary diagonal is left.
+  const Expr lower = WithDiagonal(LowerPart(skew), 0.5 * Diagonal(skew));
+  const Expr a = Product(q, dr + times_inverse_of_r(lower));
+  return a + times_inverse_of_r(dq - Product(q, qdq));
+}
+REGISTER_GRADIENT("Qr", [](GradientOp& op) {
+  const PartialShape shape = op.StaticShape(op.in(0));
+  const int64_t rows = shape.known_rank() ? shape.dim(shape.rank() - 2) : -1;
+  const int64_t columns = shape.known_rank() ? shape.dim(shape.rank() - 1) : -1;
+  if (op.attr<bool>("full_matrices") && (rows < 0 || columns < 0 || rows > columns)) {
+    op.Fail(absl::UnimplementedError(
+        "with full_matrices it exists for matrices with at most as many rows as columns, of a "
+        "known shape"));
+    return;
+  }
+  const Expr a = op.in(0), q = op.out(0), r = op.out(1), dq = op.dy(0), dr = op.dy(1);
+  if (a.empty()) return;
+  if (columns >= 0 && rows >= columns) return op.Set(0, SquareQrGradient(q, r, dq, dr));
+  // r has a square part, whose columns are as many as its rows, and the rest beside it.
+  GraphBuilder& build = op.build();
+  const Expr count = Call("Squeeze", {SliceVector(SliceVector(ShapeOf(r), -2, 0), 0, 1)});
+  const Expr all = Call("Squeeze", {SliceVector(ShapeOf(r), -1, 0)});
+  const Expr first = Call("Range", {build.Int(0), count, build.Int(1)});
+  const Expr rest = Call("Range", {count, all, build.Int(1)});
+  const auto at = [&](const Expr& x, const Expr& columns_of_x) {
+    return Call("GatherV2", {x, columns_of_x, build.Int(-1)});
+  };
+  const Expr dr_rest = at(dr, rest);
+  const Expr d_square = SquareQrGradient(
+      q, at(r, first), dq + Product(at(a, rest), dr_rest, false, true), at(dr, first));
+  op.Set(0, Concat({{d_square, Product(q, dr_rest)}}, -1));
 });
 
 REGISTER_GRADIENT("Eig", [](GradientOp& op) {
