@@ -305,6 +305,20 @@ def sparse_and_dense():
     return file
 
 
+def updated_slices():
+    """Slices that are replaced by a value, which is broadcast to them."""
+    file = GradientFile("updated_slices")
+    begin, end, strides = np.int32([1, 0]), np.int32([3, 4]), np.int32([1, 2])
+    for shape in ((2, 2), (2, 1), (1, 2), (2,), (1,), ()):
+        file.op("TensorStridedSliceUpdate", [random(1, 3, 4), begin, end, strides,
+                                             np.float32(random(2, *shape))])
+    one = np.int32([1])
+    for shape in ((4,), (1,)):
+        file.op("TensorStridedSliceUpdate", [random(1, 3, 4), one, one + 1, one, random(2, *shape)],
+                {"shrink_axis_mask": 1})
+    return file
+
+
 def close_values():
     """Decompositions whose eigenvalues or singular values nearly coincide."""
     file = GradientFile("close_values")
@@ -484,9 +498,9 @@ def compiled():
 
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
-         stateful_flow, conditions_in_loops, variants, sparse_and_dense, close_values,
-         complex_matrices, matrices_in_loops, ragged_maps, recurrent, arrays_and_lists,
-         growing_arrays, compiled)
+         stateful_flow, conditions_in_loops, variants, sparse_and_dense, updated_slices,
+         close_values, complex_matrices, matrices_in_loops, ragged_maps, recurrent,
+         arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

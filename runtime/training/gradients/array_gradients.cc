@@ -122,11 +122,16 @@ REGISTER_GRADIENT("StridedSlice", [](GradientOp& op) {
 REGISTER_GRADIENT("StridedSliceGrad", [](GradientOp& op) {
   op.Set(4, op.CallAlike("StridedSlice", {op.dy(), op.in(1), op.in(2), op.in(3)}));
 });
+// The value may have been broadcast to the slice.
 REGISTER_GRADIENT("TensorStridedSliceUpdate", [](GradientOp& op) {
   const Expr dy = op.dy();
+  const Expr d_slice = op.CallAlike("StridedSlice", {dy, op.in(1), op.in(2), op.in(3)});
   op.Set(0, op.CallAlike("TensorStridedSliceUpdate",
-                         {dy, op.in(1), op.in(2), op.in(3), ZerosLike(op.in(4))}));
-  op.Set(4, op.CallAlike("StridedSlice", {dy, op.in(1), op.in(2), op.in(3)}));
+                         {dy, op.in(1), op.in(2), op.in(3), ZerosLike(d_slice)}));
+  if (!op.Wants(4)) return;
+  const Expr shape = ShapeOf(op.in(4));
+  const Expr axes = Call("BroadcastGradientArgs", {shape, ShapeOf(d_slice)});
+  op.Set(4, Reshape(SumOver(d_slice, axes), shape));
 });
 
 // ---- order ----
