@@ -319,6 +319,15 @@ def updated_slices():
     return file
 
 
+def images():
+    """Images that are resized in narrow dtypes."""
+    file = GradientFile("images")
+    for dtype in (np.float16, tf.bfloat16.as_numpy_dtype):
+        file.raw(lambda x, s: raw.ResizeBicubic(images=x, size=[6, 3]) * s,
+                 [random(1, 1, 4, 5, 2, dtype=dtype), np.float32(2)])
+    return file
+
+
 def close_values():
     """Decompositions whose eigenvalues or singular values nearly coincide."""
     file = GradientFile("close_values")
@@ -499,7 +508,7 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, updated_slices,
-         close_values, complex_matrices, matrices_in_loops, ragged_maps, recurrent,
+         images, close_values, complex_matrices, matrices_in_loops, ragged_maps, recurrent,
          arrays_and_lists, growing_arrays, compiled)
 
 

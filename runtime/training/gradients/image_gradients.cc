@@ -9,7 +9,10 @@ namespace {
 REGISTER_GRADIENT("ResizeBilinear", [](GradientOp& op) {
   op.Set(0, op.CallAlike("ResizeBilinearGrad", {op.dy(), op.in(0)}));
 });
+// The backward op has no kernel for half and bfloat16, to which no gradient flows in TensorFlow.
 REGISTER_GRADIENT("ResizeBicubic", [](GradientOp& op) {
+  const DType dtype = op.in(0).dtype();
+  if (dtype != DType::kFloat && dtype != DType::kDouble) return;
   op.Set(0, op.CallAlike("ResizeBicubicGrad", {op.dy(), op.in(0)}));
 });
 REGISTER_GRADIENT("ResizeNearestNeighbor", [](GradientOp& op) {
