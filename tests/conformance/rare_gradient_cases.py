@@ -320,11 +320,14 @@ def updated_slices():
 
 
 def images():
-    """Images that are resized in narrow dtypes."""
+    """Images that are resized in narrow dtypes, and colours with channels of 0."""
     file = GradientFile("images")
     for dtype in (np.float16, tf.bfloat16.as_numpy_dtype):
         file.raw(lambda x, s: raw.ResizeBicubic(images=x, size=[6, 3]) * s,
                  [random(1, 1, 4, 5, 2, dtype=dtype), np.float32(2)])
+    channels = np.array([0, 0.3, 0.7, 1], np.float32)
+    file.op("RGBToHSV", [np.stack(np.meshgrid(channels, channels, channels), -1)])
+    file.op("RGBToHSV", [random(1, 6, 3)])
     return file
 
 

@@ -53,7 +53,8 @@ REGISTER_GRADIENT("ImageProjectiveTransformV3", ProjectiveTransformGradient);
 // ---- colours ----
 
 // With V the largest channel, m the smallest and C = V - m: S = C / V, and H is the difference of
-// the two other channels, in the order of the colour circle, over 6 C, and a constant.
+// the two other channels, in the order of the colour circle, over 6 C, and a constant. In
+// TensorFlow no gradient of S flows to a channel that is not positive, nor one of H where V is not.
 REGISTER_GRADIENT("RGBToHSV", [](GradientOp& op) {
   GraphBuilder& build = op.build();
   const Expr dy = op.dy();
@@ -66,7 +67,7 @@ REGISTER_GRADIENT("RGBToHSV", [](GradientOp& op) {
     return Call("LogicalAnd", {Call(p, {x, a}), Call(q, {x, b})});
   };
   const Expr r = channel(op.in(0), 0), g = channel(op.in(0), 1), b = channel(op.in(0), 2);
-  const Expr d_hue = channel(dy, 0), d_saturation = channel(dy, 1), d_value = channel(dy, 2);
+  const Expr d_saturation = channel(dy, 1), d_value = channel(dy, 2);
   const Expr largest[] = {number(both("GreaterEqual", "GreaterEqual", r, g, b)),
                           number(both("Greater", "GreaterEqual", g, r, b)),
                           number(both("Greater", "Greater", b, r, g))};
@@ -77,8 +78,11 @@ REGISTER_GRADIENT("RGBToHSV", [](GradientOp& op) {
   const Expr least = Call("Minimum", {Call("Minimum", {r, g}), b});
   const Expr range = value - least;
   auto divided = [](const Expr& x, const Expr& y) { return Call("DivNoNan", {x, y}); };
-  const Expr d_least = -divided(d_saturation, value);
-  const Expr d_largest = d_value + divided(d_saturation * least, Call("Square", {value}));
+  const Expr zero = build.Scalar(dy.dtype(), 0);
+  auto is_positive = [&](const Expr& x) { return number(Call("Greater", {x, zero})); };
+  const Expr d_hue = channel(dy, 0) * is_positive(value);
+  const Expr saturation_by_least = -divided(d_saturation, value);
+  const Expr saturation_by_largest = divided(d_saturation * least, Call("Square", {value}));
   const Expr d_difference = divided(d_hue, 6.0 * range);  // of the two other channels
   const Expr difference = largest[0] * (g - b) + largest[1] * (b - r) + largest[2] * (r - g);
   const Expr d_range = -divided(d_difference * difference, range);
@@ -86,8 +90,10 @@ REGISTER_GRADIENT("RGBToHSV", [](GradientOp& op) {
   for (int c = 0; c < 3; ++c) {
     // The channel is the minuend where the one before it is the largest.
     const Expr sign = largest[(c + 2) % 3] - largest[(c + 1) % 3];
-    d.push_back(largest[c] * (d_largest + d_range) + smallest[c] * (d_least - d_range) +
-                sign * d_difference);
+    const Expr by_saturation =
+        largest[c] * saturation_by_largest + smallest[c] * saturation_by_least;
+    d.push_back(largest[c] * (d_value + d_range) - smallest[c] * d_range +
+                is_positive(channel(op.in(0), c)) * by_saturation + sign * d_difference);
   }
   op.Set(0, Call("Pack", d, {{"axis", int64_t{-1}}}));
 });
