@@ -331,6 +331,22 @@ def images():
     return file
 
 
+def cut_spectra():
+    """Inverse transforms that take a part of their input: TensorFlow has no gradient of these."""
+    file = GradientFile("cut_spectra")
+
+    def spectrum(*shape):
+        return (random(1, *shape) + 1j * random(2, *shape)).astype(np.complex64)
+
+    for length in (6, 5):
+        file.raw(lambda x, n=length: raw.IRFFT(input=x, fft_length=[n]), [spectrum(2, 6)],
+                 oracle=lambda x, n=length: raw.IRFFT(input=x[:, :n // 2 + 1], fft_length=[n]))
+        file.raw(lambda x, n=length: raw.IRFFT2D(input=x, fft_length=[3, n]), [spectrum(2, 4, 6)],
+                 oracle=lambda x, n=length: raw.IRFFT2D(
+                     input=x[:, :3, :n // 2 + 1], fft_length=[3, n]))
+    return file
+
+
 def close_values():
     """Decompositions whose eigenvalues or singular values nearly coincide."""
     file = GradientFile("close_values")
@@ -511,8 +527,8 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, updated_slices,
-         images, close_values, complex_matrices, matrices_in_loops, ragged_maps, recurrent,
-         arrays_and_lists, growing_arrays, compiled)
+         images, cut_spectra, close_values, complex_matrices, matrices_in_loops,
+         ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

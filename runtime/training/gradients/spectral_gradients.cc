@@ -37,15 +37,19 @@ Expr WithLast(const Expr& x, const Expr& last, int rank) {
   return Concat({{SliceVector(ShapeOf(x), 0, -rank), last}}, 0);
 }
 
+// Gives `dx`, of what an op has cut or padded its input to, the shape of the input `x`.
+Expr WithShapeOf(const Expr& x, const Expr& dx) {
+  const Expr used = Call("Minimum", {ShapeOf(x), ShapeOf(dx)});
+  return PadTo(Call("Slice", {dx, ZerosLike(used), used}), ShapeOf(x));
+}
+
 // The op gives one half of a transform; the other half has no gradient.
 void RealForwardGradient(GradientOp& op, absl::string_view inverse, int rank) {
   const Expr x = op.in(0), lengths = op.in(1), dy = op.dy();
   const Expr whole = PadTo(dy, WithLast(dy, lengths, rank));
   const Expr dx = Call("Real", {Call(inverse, {whole})}, {{"Tout", x.dtype()}}) *
                   SizeOfLast(whole, rank, x.dtype());
-  // The op has cut or padded its input to the lengths.
-  const Expr used = Call("Minimum", {ShapeOf(x), ShapeOf(dx)});
-  op.Set(0, PadTo(Call("Slice", {dx, ZerosLike(used), used}), ShapeOf(x)));
+  op.Set(0, WithShapeOf(x, dx));
 }
 REGISTER_GRADIENT("RFFT", [](GradientOp& op) { RealForwardGradient(op, "IFFT", 1); });
 REGISTER_GRADIENT("RFFT2D", [](GradientOp& op) { RealForwardGradient(op, "IFFT2D", 2); });
@@ -64,7 +68,8 @@ void RealInverseGradient(GradientOp& op, absl::string_view forward, int rank) {
   const Expr mirror = Call("FloorMod", {length - index, length});
   const Expr is_single = Call("Equal", {index, mirror});
   const Expr weight = Where(is_single, build.Scalar(dy.dtype(), 1), build.Scalar(dy.dtype(), 2));
-  op.Set(0, half * CastTo(weight / SizeOfLast(dy, rank, dy.dtype()), complex));
+  const Expr dx = half * CastTo(weight / SizeOfLast(dy, rank, dy.dtype()), complex);
+  op.Set(0, WithShapeOf(op.in(0), dx));
 }
 REGISTER_GRADIENT("IRFFT", [](GradientOp& op) { RealInverseGradient(op, "RFFT", 1); });
 REGISTER_GRADIENT("IRFFT2D", [](GradientOp& op) { RealInverseGradient(op, "RFFT2D", 2); });
