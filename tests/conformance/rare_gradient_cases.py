@@ -331,6 +331,23 @@ def images():
     return file
 
 
+def diagonals():
+    """Products that take a diagonal of an operand, since a label stands there twice."""
+    file = GradientFile("diagonals")
+    for equation, *shapes in (
+        ("ii->", (3, 3)),
+        ("iji->ji", (3, 2, 3)),
+        ("iij,kj->ik", (3, 3, 2), (4, 2)),
+        ("aab,bcc->ac", (2, 2, 3), (3, 4, 4)),
+        ("...ii->...i", (2, 3, 3)),
+        ("a...a,...b->b...a", (3, 2, 3), (2, 4)),
+        ("i->ii", (3,)),
+    ):
+        file.op("Einsum", [random(i, *shape) for i, shape in enumerate(shapes)],
+                {"equation": equation}, rtol=1e-4, atol=1e-5)
+    return file
+
+
 def cut_spectra():
     """Inverse transforms that take a part of their input: TensorFlow has no gradient of these."""
     file = GradientFile("cut_spectra")
@@ -527,7 +544,7 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, updated_slices,
-         images, cut_spectra, close_values, complex_matrices, matrices_in_loops,
+         images, diagonals, cut_spectra, close_values, complex_matrices, matrices_in_loops,
          ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
 
 

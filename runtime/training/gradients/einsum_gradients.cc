@@ -29,6 +29,21 @@ bool HasLabel(const std::string& labels, char label) {
   return labels.find(label) != std::string::npos;
 }
 
+// Each label once, in the order of their first places.
+std::string DistinctLabels(const std::string& labels) {
+  std::string distinct;
+  for (char label : labels) {
+    if (label == '.' || !HasLabel(distinct, label)) distinct += label;
+  }
+  return distinct;
+}
+
+// Puts the dimensions of `x`, which are called `from`, as `to` says.
+Expr Rearranged(const Expr& x, const std::string& from, const std::string& to) {
+  if (from == to) return x;
+  return Call("Einsum", {x}, {{"equation", absl::StrCat(from, "->", to)}});
+}
+
 // Sums `dx`, whose ellipsis stands for the dimensions that the output's does, to the shape of `x`.
 // Ellipses stand in front here.
 Expr WithoutBroadcast(const Expr& dx, const Expr& x) {
@@ -37,10 +52,11 @@ Expr WithoutBroadcast(const Expr& dx, const Expr& x) {
   return Reshape(SumOver(dx, axes), x_shape);
 }
 
-// The gradient of operand `i`: the equation of the others and the output, which gives the labels of
-// operand i that occur in them; the operand is constant along its other labels.
-Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
-  const std::string& own = equation.inputs[i];
+// The gradient of operand `i`, given as `x` with the labels `own`, of which none is twice there:
+// the equation of the others and the output, which gives the labels of operand i that occur in
+// them; the operand is constant along its other labels.
+Expr DistinctOperandGradient(GradientOp& op, const Equation& equation, int i, const Expr& x,
+                             const std::string& own) {
   const bool has_other = equation.inputs.size() == 2;
   const std::string other = has_other ? equation.inputs[1 - i] : "";
   std::string given;
@@ -60,7 +76,6 @@ Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
     absl::StrAppend(&text, ",", other);
   }
   Expr dx = Call("Einsum", inputs, {{"equation", absl::StrCat(text, "->", target)}});
-  const Expr x = op.in(i);
   GraphBuilder& build = op.build();
   // Put the operand's own order and dimensions back: a new dimension of size 1 for each label that
   // was summed over, and then as often as the operand is long there.
@@ -85,14 +100,18 @@ Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
   }
   // The operand with its ellipsis in front.
   const std::string own_in_front = absl::StrCat(has_ellipsis ? "..." : "", labels);
-  const Expr x_in_front =
-      own_in_front == own
-          ? x
-          : Call("Einsum", {x}, {{"equation", absl::StrCat(own, "->", own_in_front)}});
+  const Expr x_in_front = Rearranged(x, own, own_in_front);
   if (labels != given) dx = dx + ZerosLike(x_in_front);
   dx = WithoutBroadcast(dx, x_in_front);
-  if (own_in_front == own) return dx;
-  return Call("Einsum", {dx}, {{"equation", absl::StrCat(own_in_front, "->", own)}});
+  return Rearranged(dx, own_in_front, own);
+}
+
+// The op takes the diagonal of an operand that has a label twice; its gradient goes back there.
+Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
+  const std::string& own = equation.inputs[i];
+  const std::string distinct = DistinctLabels(own);
+  const Expr diagonal = Rearranged(op.in(i), own, distinct);
+  return Rearranged(DistinctOperandGradient(op, equation, i, diagonal, distinct), distinct, own);
 }
 
 void EinsumGradient(GradientOp& op) {
@@ -101,15 +120,6 @@ void EinsumGradient(GradientOp& op) {
   if (!Parse(text, &equation) || equation.inputs.size() != static_cast<size_t>(op.num_inputs())) {
     op.Fail(absl::InvalidArgumentError(absl::StrCat("'", text, "' is no equation")));
     return;
-  }
-  for (const std::string& labels : equation.inputs) {
-    for (char label : labels) {
-      if (label == '.' || std::count(labels.begin(), labels.end(), label) == 1) continue;
-      op.Fail(absl::UnimplementedError(
-          absl::StrCat("it exists without a label that is twice in an operand, as '",
-                       std::string(1, label), "' in '", text, "'")));
-      return;
-    }
   }
   for (int i = 0; i < op.num_inputs(); ++i) {
     if (op.Wants(i)) op.Set(i, OperandGradient(op, equation, i));
