@@ -400,6 +400,30 @@ def complex_matrices():
                 continue
             file.raw(lambda x, f=full: list(raw.Qr(input=x, full_matrices=f)),
                      [matrix(5, 2, rows, columns)], **tolerances)
+
+    def root(x, **options):
+        """Depends on the phases of the vectors on either side, but not on those of both."""
+        s, u, v = raw.Svd(input=x, **options)
+        k = s.shape[-1]
+        scaled = u[..., :k] * tf.cast(tf.sqrt(s), u.dtype)[..., None, :]
+        return tf.matmul(scaled, v[..., :k], adjoint_b=True)
+
+    def same_root(x):
+        """TensorFlow's gradient of complex singular vectors has a term twice."""
+        if x.shape[-1] > x.shape[-2]:
+            return tf.linalg.adjoint(same_root(tf.linalg.adjoint(x)))
+        e, v = tf.linalg.eigh(tf.matmul(x, x, adjoint_a=True))
+        scaled = v * tf.pow(e, tf.cast(-0.25, e.dtype))[..., None, :]
+        return x @ tf.matmul(scaled, v, adjoint_b=True)
+
+    for rows, columns in ((3, 3), (4, 3), (3, 4), (5, 2)):
+        real = random(7, 2, rows, columns, dtype=np.float64)
+        for x in (real, matrix(8, 2, rows, columns)):
+            for full in (False, True)[:1 + (abs(rows - columns) <= 1)]:
+                file.raw(lambda x, f=full: [
+                    tf.abs(t) for t in raw.Svd(input=x, full_matrices=f)], [x], **tolerances)
+                file.raw(lambda x, f=full: root(x, full_matrices=f), [x], oracle=same_root,
+                         **tolerances)
     return file
 
 

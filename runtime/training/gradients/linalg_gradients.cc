@@ -1,4 +1,7 @@
 // Gradients of diagonals, factorisations and solvers.
+#include <cstdlib>
+#include <numeric>
+
 #include "runtime/training/gradients/gradient_registry.h"
 
 namespace tessera {
@@ -261,48 +264,78 @@ REGISTER_GRADIENT("Eig", [](GradientOp& op) {
   }
 });
 
-// Townsend, "Differentiating the singular value decomposition" (2016).
+// Left or right singular vectors with their gradient.
+struct SingularVectors {
+  // Those of the singular values; with full_matrices there may be one more.
+  Expr vectors, d;
+  Expr more, d_more;  // empty if there is none
+
+  Expr Projected() const { return Product(vectors, d, true, false); }
+  // The part of the gradient that these vectors do not span.
+  Expr Beyond() const {
+    const Expr beyond = d - Product(vectors, Projected());
+    return more.empty() ? beyond : beyond - Product(more, Product(d_more, vectors, true, false));
+  }
+};
+// Returns output `i` of a Svd, of which `count` vectors have singular values; -1 for all.
+SingularVectors VectorsOf(GradientOp& op, int i, int count) {
+  const Expr all = op.out(i), d = op.HasDy(i) ? op.dy(i) : Expr();
+  if (count < 0) return {all, d, {}, {}};
+  GraphBuilder& build = op.build();
+  std::vector<int32_t> columns(count);
+  std::iota(columns.begin(), columns.end(), 0);
+  const auto at = [&](const Expr& x, absl::Span<const int32_t> which) {
+    return x.empty() ? x : Call("GatherV2", {x, build.Ints(which), build.Int(-1)});
+  };
+  return {at(all, columns), at(d, columns), at(all, {count}), at(d, {count})};
+}
+
+// Townsend, "Differentiating the singular value decomposition" (2016). Complex vectors are
+// determined but for a phase that both sides share: a loss must not depend on it, so that the
+// phases of the gradients on either side are opposite.
 REGISTER_GRADIENT("Svd", [](GradientOp& op) {
   const bool has_vectors = op.attr<bool>("compute_uv");
-  const Expr a = op.in(0);
+  const Expr a = op.in(0), ds = CastTo(op.dy(0), a.dtype());
   if (!has_vectors) {
     const std::vector<Expr> all = CallAll("Svd", {{a}}, {{"compute_uv", true}});
     if (all.empty()) return;
-    op.Set(0, Product(all[1] * ExpandDims(CastTo(op.dy(0), a.dtype()), -2), all[2], false, true));
+    op.Set(0, Product(all[1] * ExpandDims(ds, -2), all[2], false, true));
     return;
   }
   const PartialShape shape = op.StaticShape(a);
-  const bool is_square = shape.known_rank() && shape.dim(shape.rank() - 1) >= 0 &&
-                         shape.dim(shape.rank() - 1) == shape.dim(shape.rank() - 2);
-  if ((op.attr<bool>("full_matrices") && !is_square) || a.dtype() == DType::kComplex64 ||
-      a.dtype() == DType::kComplex128) {
+  const int rows = shape.known_rank() ? static_cast<int>(shape.dim(shape.rank() - 2)) : -1;
+  const int columns = shape.known_rank() ? static_cast<int>(shape.dim(shape.rank() - 1)) : -1;
+  const bool is_full = op.attr<bool>("full_matrices");
+  if (is_full && (rows < 0 || columns < 0 || std::abs(rows - columns) > 1)) {
     op.Fail(absl::UnimplementedError(
-        "it exists for real matrices, and with full_matrices for square ones of a known shape"));
+        "with full_matrices it exists for matrices of a known shape, which have as many rows as "
+        "columns, or one more or less"));
     return;
   }
-  const Expr s = op.out(0), u = op.out(1), v = op.out(2);
+  const Expr s = CastTo(op.out(0), a.dtype());
   const Expr squares = InverseDifferences(Call("Square", {s}));
   const Expr row = ExpandDims(s, -2), column = ExpandDims(s, -1);
-  Expr inner = FromDiagonal(op.dy(0));
-  // The part of x that the vectors do not span.
-  auto beyond = [](const Expr& vectors, const Expr& x) {
-    return x - Product(vectors, Product(vectors, x, true, false));
-  };
-  auto skew = [&](const Expr& vectors, const Expr& d) {
-    const Expr projected = Product(vectors, d, true, false);
+  const auto skew = [&](const SingularVectors& side) {
+    const Expr projected = side.Projected();
     return squares * (projected - Adjoint(projected));
   };
-  Expr outer;
+  const SingularVectors u = VectorsOf(op, 1, is_full && rows > columns ? columns : -1);
+  const SingularVectors v = VectorsOf(op, 2, is_full && rows < columns ? rows : -1);
+  Expr inner = FromDiagonal(ds), outer;
   if (op.HasDy(1)) {
-    inner = inner + skew(u, op.dy(1)) * row;
-    outer = Product(beyond(u, op.dy(1)) * SafeReciprocal(row), v, false, true);
+    inner = inner + skew(u) * row;
+    outer = Product(u.Beyond() * SafeReciprocal(row), v.vectors, false, true);
   }
   if (op.HasDy(2)) {
-    inner = inner + column * skew(v, op.dy(2));
-    const Expr part = Product(u, beyond(v, op.dy(2)) * SafeReciprocal(row), false, true);
+    inner = inner + column * skew(v);
+    const Expr part = Product(u.vectors, v.Beyond() * SafeReciprocal(row), false, true);
     outer = outer.empty() ? part : outer + part;
   }
-  const Expr d = Product(Product(u, inner), v, false, true);
+  if (IsComplex(a.dtype()) && op.HasDy(2)) {
+    const Expr phases = Diagonal(v.Projected());
+    inner = inner + FromDiagonal(0.25 * (Conjugate(phases) - phases) * SafeReciprocal(s));
+  }
+  const Expr d = Product(Product(u.vectors, inner), v.vectors, false, true);
   op.Set(0, outer.empty() ? d : d + outer);
 });
 
