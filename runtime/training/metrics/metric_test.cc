@@ -81,6 +81,22 @@ TEST(MetricTest, AccuracyTakesClassesAndOneHotRows) {
   ExpectOfClasses("type: 'accuracy'", OneHot(), 0.5, 0.23076923191547394);
 }
 
+template <typename T>
+void ExpectAccuracyOfClassesAs() {
+  const Tensor labels = Tensor::Vector<T>({1, 1, 2, 2});
+  ExpectOfClasses("type: 'accuracy'", labels, 0.5, 0.23076923191547394);
+}
+
+TEST(MetricTest, ClassesMayBeIntegersOfAnySize) {
+  ExpectAccuracyOfClassesAs<int8_t>();
+  ExpectAccuracyOfClassesAs<uint8_t>();
+  ExpectAccuracyOfClassesAs<int16_t>();
+  ExpectAccuracyOfClassesAs<uint16_t>();
+  ExpectAccuracyOfClassesAs<int32_t>();
+  ExpectAccuracyOfClassesAs<uint32_t>();
+  ExpectAccuracyOfClassesAs<uint64_t>();
+}
+
 TEST(MetricTest, AccuracyOfOneColumnIsBinary) {
   ExpectOfChances("type: 'accuracy'", 0.625, 0.7674418687820435);
   ExpectOfChances("type: 'accuracy' threshold: 0.3", 0.75, 0.7209302186965942);

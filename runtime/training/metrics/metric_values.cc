@@ -42,6 +42,21 @@ absl::StatusOr<MetricValues> ReadValues(const Tensor* tensor, absl::string_view 
     case DType::kInt32:
       Convert<int32_t>(*tensor, &values.numbers);
       break;
+    case DType::kInt16:
+      Convert<int16_t>(*tensor, &values.numbers);
+      break;
+    case DType::kInt8:
+      Convert<int8_t>(*tensor, &values.numbers);
+      break;
+    case DType::kUint64:
+      Convert<uint64_t>(*tensor, &values.numbers);
+      break;
+    case DType::kUint32:
+      Convert<uint32_t>(*tensor, &values.numbers);
+      break;
+    case DType::kUint16:
+      Convert<uint16_t>(*tensor, &values.numbers);
+      break;
     case DType::kUint8:
       Convert<uint8_t>(*tensor, &values.numbers);
       break;
