@@ -1,11 +1,11 @@
 #include "runtime/training/program/fixed_values.h"
 
-#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "Eigen/Core"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -23,12 +23,14 @@ std::optional<Tensor> Parse(const std::string& text) {
     if (!absl::SimpleAtof(text, &value)) return std::nullopt;
   } else if constexpr (std::is_same_v<T, double>) {
     if (!absl::SimpleAtod(text, &value)) return std::nullopt;
-  } else {
-    int64_t wide;
-    if (!absl::SimpleAtoi(text, &wide) || wide < std::numeric_limits<T>::min() ||
-        wide > std::numeric_limits<T>::max()) {
-      return std::nullopt;
-    }
+  } else if constexpr (std::is_integral_v<T>) {
+    std::conditional_t<std::is_same_v<T, uint64_t>, uint64_t, int64_t> wide;
+    if (!absl::SimpleAtoi(text, &wide)) return std::nullopt;
+    value = static_cast<T>(wide);
+    if (static_cast<decltype(wide)>(value) != wide) return std::nullopt;
+  } else {  // of 16 bits
+    float wide;
+    if (!absl::SimpleAtof(text, &wide)) return std::nullopt;
     value = static_cast<T>(wide);
   }
   return Tensor::Scalar(value);
@@ -42,10 +44,26 @@ std::optional<Tensor> ParseScalar(DType dtype, const std::string& text) {
       return Parse<float>(text);
     case DType::kDouble:
       return Parse<double>(text);
+    case DType::kHalf:
+      return Parse<Eigen::half>(text);
+    case DType::kBfloat16:
+      return Parse<Eigen::bfloat16>(text);
+    case DType::kInt8:
+      return Parse<int8_t>(text);
+    case DType::kInt16:
+      return Parse<int16_t>(text);
     case DType::kInt32:
       return Parse<int32_t>(text);
     case DType::kInt64:
       return Parse<int64_t>(text);
+    case DType::kUint8:
+      return Parse<uint8_t>(text);
+    case DType::kUint16:
+      return Parse<uint16_t>(text);
+    case DType::kUint32:
+      return Parse<uint32_t>(text);
+    case DType::kUint64:
+      return Parse<uint64_t>(text);
     case DType::kString:
       return Tensor::Scalar(text);
     default:

@@ -1,6 +1,8 @@
-// Losses, schedules and clipping by themselves, against numbers that TensorFlow 2.21 computed.
+// Losses, schedules, clipping and fixed values by themselves, against numbers that TensorFlow 2.21
+// computed.
 #include <functional>
 
+#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/status.h"
@@ -8,6 +10,7 @@
 #include "runtime/session/session.h"
 #include "runtime/training/gradients/gradients.h"
 #include "runtime/training/program/clipping.h"
+#include "runtime/training/program/fixed_values.h"
 #include "runtime/training/program/losses.h"
 #include "runtime/training/program/schedules.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -237,6 +240,43 @@ TEST(ClippingTest, IsThatOfTensorFlow) {
   EXPECT_THAT(Clipped(spec), ElementsAre(3, 4, 12));
   spec.set_value(3.5);
   EXPECT_THAT(Clipped(spec), ElementsAre(3, 3.5, 3.5));
+}
+
+// What the text gives as the value of a placeholder.
+absl::StatusOr<Tensor> FixedValue(DType dtype, const std::string& text) {
+  google::protobuf::Map<std::string, std::string> texts;
+  texts["x"] = text;
+  std::vector<NamedTensor> constants;
+  const absl::StatusOr<bool> taken =
+      FixedValues{texts, "train_values"}.Take("x", {.tensor = "x:0", .dtype = dtype}, &constants);
+  if (!taken.ok()) return taken.status();
+  return constants[0].second;
+}
+
+template <typename T>
+void ExpectFixedValue(const std::string& text, T want) {
+  const absl::StatusOr<Tensor> value = FixedValue(DTypeOf<T>, text);
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(value->scalar<T>(), want);
+}
+
+TEST(FixedValuesTest, AreOfAnyRealDType) {
+  ExpectFixedValue<bool>("true", true);
+  ExpectFixedValue<double>("0.5", 0.5);
+  ExpectFixedValue<Eigen::half>("0.5", Eigen::half(0.5F));
+  ExpectFixedValue<Eigen::bfloat16>("-2", Eigen::bfloat16(-2.0F));
+  ExpectFixedValue<int8_t>("-128", -128);
+  ExpectFixedValue<uint16_t>("65535", 65535);
+  ExpectFixedValue<uint64_t>("18446744073709551615", ~uint64_t{0});
+}
+
+TEST(FixedValuesTest, MustFitTheDType) {
+  for (const auto& [dtype, text] :
+       {std::pair(DType::kInt8, "128"), std::pair(DType::kUint8, "-1"),
+        std::pair(DType::kInt32, "2147483648"), std::pair(DType::kHalf, "half"),
+        std::pair(DType::kUint64, "-1")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(FixedValue(dtype, text).status())) << text;
+  }
 }
 
 }  // namespace
