@@ -21,7 +21,7 @@ std::optional<int64_t> FirstNonFinite(const Tensor& tensor) {
   std::optional<int64_t> first;
   VisitFloatingElements(tensor, [&](auto elements) {
     for (size_t i = 0; i < elements.size() && !first.has_value(); ++i) {
-      if (!std::isfinite(static_cast<float>(elements[i]))) first = static_cast<int64_t>(i);
+      if (!std::isfinite(static_cast<double>(elements[i]))) first = static_cast<int64_t>(i);
     }
   });
   return first;
