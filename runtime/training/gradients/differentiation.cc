@@ -16,11 +16,6 @@
 
 namespace tessera {
 
-bool HasGradients(DType dtype) {
-  const DType type = RemoveRef(dtype);
-  return IsFloating(type) || IsComplex(type) || type == DType::kResource || type == DType::kVariant;
-}
-
 // One walk from the ys of a region to its xs. A loop inside of the region counts as one node, whose
 // gradient is added once those of all its exits are known.
 class Differentiation::Pass {

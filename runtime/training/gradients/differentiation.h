@@ -32,9 +32,6 @@ struct DifferentiatedRegion {
   int frame = -1;               // the loop whose body this is a part of, see FindLoopFrames()
 };
 
-// Returns whether tensors of this dtype have gradients. Handles have those of their variables.
-bool HasGradients(DType dtype);
-
 // Not thread-safe.
 class Differentiation {
  public:

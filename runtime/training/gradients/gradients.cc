@@ -28,9 +28,9 @@ absl::Status CheckEnds(const Graph& graph, const std::vector<Endpoint>& ends,
     RETURN_IF_ERROR(CheckEnd(graph, ends[i], what, i));
     const DType dtype = ends[i].node->output_type(ends[i].index);
     if (!HasGradients(dtype)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, "[", i, "], '", TensorName(ends[i]), "', is ", DTypeName(dtype),
-                       "; gradients exist for floating and complex dtypes"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          what, "[", i, "], '", TensorName(ends[i]), "', is ", DTypeName(dtype),
+          "; gradients exist for complex dtypes and floating ones of 16 bits and more"));
     }
   }
   return absl::OkStatus();
@@ -84,6 +84,22 @@ Expr ZeroGradient(GraphBuilder& build, const Endpoint& x) {
 }
 
 }  // namespace
+
+bool HasGradients(DType dtype) {
+  switch (RemoveRef(dtype)) {
+    case DType::kHalf:
+    case DType::kBfloat16:
+    case DType::kFloat:
+    case DType::kDouble:
+    case DType::kComplex64:
+    case DType::kComplex128:
+    case DType::kResource:
+    case DType::kVariant:
+      return true;
+    default:
+      return false;
+  }
+}
 
 absl::StatusOr<std::vector<Gradient>> AddGradients(Graph* graph, const std::vector<Endpoint>& ys,
                                                    const std::vector<Endpoint>& xs,

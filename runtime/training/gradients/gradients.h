@@ -22,6 +22,10 @@
 
 namespace tessera {
 
+// Returns whether tensors of this dtype have gradients: complex ones, and floating ones of 16 bits
+// and more, as in TensorFlow. Handles have those of their variables.
+bool HasGradients(DType dtype);
+
 // The gradient with respect to one tensor: none, dense, or sparse. A sparse gradient is a list of
 // slices along the first dimension; slices of one index add up (tf.IndexedSlices).
 struct Gradient {
@@ -57,8 +61,8 @@ struct GradientOptions {
 // come in for `ys`, of the same dtypes and shapes; it is empty, or an entry without a node stands
 // for ones.
 //
-// An x may be any tensor: of a floating or complex dtype, a reference to a variable, or the handle
-// of a resource variable. The gradient with respect to a handle is that of the variable's value.
+// An x may be any tensor of a dtype that has gradients, a reference to a variable, or the handle of
+// a resource variable. The gradient with respect to a handle is that of the variable's value.
 // Sparse gradients come from Gather, GatherV2 and ResourceGather, and go through Identity and its
 // kin; everywhere else they become dense.
 //

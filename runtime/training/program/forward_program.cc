@@ -81,7 +81,8 @@ absl::StatusOr<std::vector<Node*>> TrainedVariables(const GraphSpec& spec, const
   std::vector<Node*> trained;
   std::vector<std::string> known;
   for (Node* node : graph.nodes()) {
-    if (!IsVariable(*node) || !IsFloating(VariableDType(*node))) continue;
+    const DType dtype = VariableDType(*node);
+    if (!IsVariable(*node) || !IsFloating(dtype) || !HasGradients(dtype)) continue;
     if (!collection.empty() && !collection.contains(node->name())) continue;
     known.push_back(node->name());
     if (patterns.empty() || patterns.Match(node->name())) trained.push_back(node);
