@@ -322,6 +322,17 @@ def updated_slices():
     return file
 
 
+def scalar_limits():
+    """Incomplete beta functions of a scalar, to which TensorFlow sums no gradient."""
+    file = GradientFile("scalar_limits")
+    exponents = np.array([1.5, 2, 0.7], np.float32)
+    for a in (np.float32(0.5), exponents):
+        file.raw(lambda x, a=a: tf.math.betainc(a, exponents, x), [np.float32(0.3)],
+                 oracle=lambda x, a=a: tf.math.betainc(
+                     tf.broadcast_to(a, [3]), exponents, tf.broadcast_to(x, [3])), rtol=1e-4)
+    return file
+
+
 def images():
     """Images that are resized in narrow dtypes, and colours with channels of 0."""
     file = GradientFile("images")
@@ -571,8 +582,8 @@ def compiled():
 
 FILES = (earlier_versions, pools, largest, roundings, batch_norms, passing_on, references,
          stateful_flow, conditions_in_loops, variants, sparse_and_dense, updated_slices,
-         images, diagonals, cut_spectra, close_values, complex_matrices, matrices_in_loops,
-         ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
+         scalar_limits, images, diagonals, cut_spectra, close_values, complex_matrices,
+         matrices_in_loops, ragged_maps, recurrent, arrays_and_lists, growing_arrays, compiled)
 
 
 if __name__ == "__main__":

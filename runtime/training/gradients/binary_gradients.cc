@@ -11,6 +11,13 @@ Expr Zero(const Expr& like) {
 // 1 where x is not 0, and 0 where it is.
 Expr IsNotZero(const Expr& x) { return CastTo(Call("NotEqual", {x, Zero(x)}), x.dtype()); }
 
+// Sums `d`, of the shape of the output, to the shape of input `i`, for ops that broadcast more than
+// two inputs together.
+Expr SummedToInput(GradientOp& op, const Expr& d, int i) {
+  const Expr shape = ShapeOf(op.in(i));
+  return Reshape(SumOver(d, Call("BroadcastGradientArgs", {shape, ShapeOf(op.out())})), shape);
+}
+
 void AddGradient(GradientOp& op) {
   const Expr dy = op.dy();
   op.SetBroadcast(0, dy, 1, dy);
@@ -120,7 +127,7 @@ REGISTER_GRADIENT("Betainc", [](GradientOp& op) {
   const Expr log_beta = Call("Lgamma", {a}) + Call("Lgamma", {b}) - Call("Lgamma", {a + b});
   const Expr density =
       Call("Exp", {Call("Xlog1py", {b - 1.0, -x}) + Call("Xlogy", {a - 1.0, x}) - log_beta});
-  op.SetBroadcast(2, op.dy() * density, 0, Expr());
+  if (op.Wants(2)) op.Set(2, SummedToInput(op, op.dy() * density, 2));
 });
 REGISTER_GRADIENT("Polygamma", [](GradientOp& op) {
   op.SetBroadcast(1, op.dy() * Call("Polygamma", {op.in(0) + 1.0, op.in(1)}), 0, Expr());
@@ -142,15 +149,13 @@ REGISTER_GRADIENT("Select", [](GradientOp& op) {
   op.Set(1, Call("Select", {condition, dy, zeros}));
   op.Set(2, Call("Select", {condition, zeros, dy}));
 });
-// All three inputs are broadcast together, so that the output tells the shape.
 REGISTER_GRADIENT("SelectV2", [](GradientOp& op) {
   const Expr condition = op.in(0), dy = op.dy();
   const Expr zero = op.build().Scalar(dy.dtype(), 0);
   for (int i = 1; i <= 2; ++i) {
     if (!op.Wants(i)) continue;
     const Expr d = i == 1 ? Where(condition, dy, zero) : Where(condition, zero, dy);
-    const Expr axes = Call("BroadcastGradientArgs", {ShapeOf(op.in(i)), ShapeOf(op.out())});
-    op.Set(i, Reshape(SumOver(d, axes), ShapeOf(op.in(i))));
+    op.Set(i, SummedToInput(op, d, i));
   }
 });
 REGISTER_GRADIENT("ClipByValue", [](GradientOp& op) {
