@@ -56,6 +56,15 @@ def _to_four(x):
     return tf.gather([1, 2, 3, 4], x)
 
 
+def _failing(count, *at):
+    """The numbers from 0 on, but for those of `at`, which are errors."""
+    def check(x):
+        fails = tf.reduce_any(tf.equal(x, at))
+        return x + tf.gather(tf.zeros([1], tf.int64), tf.cast(fails, tf.int64))
+
+    return Dataset.range(count).map(check)
+
+
 def _rows(x):
     return tf.fill([x], x)
 
@@ -308,6 +317,16 @@ def _add_files():
               Csv(test_file(files, f"live_{name}", contents), defaults, **options), 1)
 
 
+def _add_errors():
+    # What comes behind an error.
+    spoilt = {"a_bad_number": b"1,2\nx,3\n4,5\n", "a_missing_field": b"1,2\n,3\n4,5\n",
+              "a_short_record": b"1,2\n3\n4,5\n", "a_quote": b'1,2\n3,4"\n5,6\n'}
+    for name, contents in spoilt.items():
+        _case(f"csv_past_{name}", lambda files, name=name, contents=contents: Csv(
+            test_file(files, f"live_past_{name}", contents),
+            [tf.int32, tf.int32]).ignore_errors(), 1)
+
+
 def _add_mixtures():
     _case("mixture_of_rounds", lambda _: Dataset.range(30).shuffle(10, seed=1).map(
         lambda x: x * 2, num_parallel_calls=2).filter(lambda x: x % 3 == 0).batch(3).prefetch(
@@ -326,7 +345,7 @@ def _add_mixtures():
 def main(directory):
     """Writes DIRECTORY/graphs/NAME.pb for each pipeline."""
     for add in (_add_ranges, _add_slices, _add_maps, _add_interleaves, _add_order, _add_batches,
-                _add_parts, _add_files, _add_mixtures):
+                _add_parts, _add_errors, _add_files, _add_mixtures):
         add()
     for name, (make, rewind) in CASES.items():
         pipeline_recording.record(pathlib.Path(directory) / "graphs", name, make, rewind)

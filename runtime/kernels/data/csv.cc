@@ -64,12 +64,26 @@ class CsvRecords final : public FileElements {
         splitter_(format.dialect.delimiter, format.dialect.quotes) {}
 
   absl::StatusOr<bool> Next(Element* element) override {
+    has_record_ = false;
     if (format_.header && bytes_->position() == 0) {
       ASSIGN_OR_RETURN(const bool more, ReadRecordText());
       if (!more) return absl::InvalidArgumentError("Can't read header of file: it is empty");
     }
-    ASSIGN_OR_RETURN(const bool more, ReadRecordText());
-    if (!more) return false;
+    ASSIGN_OR_RETURN(has_record_, ReadRecordText());
+    if (!has_record_) return false;
+    RETURN_IF_ERROR(ParseRecord(element));
+    return true;
+  }
+  bool goes_on_after_error() const override { return has_record_; }
+  uint64_t position() const override { return bytes_->position(); }
+
+ private:
+  absl::StatusOr<bool> ReadRecordText() {
+    return ReadCsvRecord(*bytes_, format_.dialect, &record_);
+  }
+
+  // Makes an element of the record that was read last.
+  absl::Status ParseRecord(Element* element) const {
     CsvFields fields;
     RETURN_IF_ERROR(splitter_.Split(record_, format_.columns, &fields));
     // A blank line is a record with one empty field.
@@ -86,13 +100,7 @@ class CsvRecords final : public FileElements {
       ASSIGN_OR_RETURN(Tensor field, Field(i, fields[i]));
       element->push_back(std::move(field));
     }
-    return true;
-  }
-  uint64_t position() const override { return bytes_->position(); }
-
- private:
-  absl::StatusOr<bool> ReadRecordText() {
-    return ReadCsvRecord(*bytes_, format_.dialect, &record_);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Tensor> Field(size_t i, absl::string_view text) const {
@@ -113,6 +121,7 @@ class CsvRecords final : public FileElements {
   const CsvFormat& format_;
   const CsvSplitter splitter_;
   std::string record_;
+  bool has_record_ = false;  // the last call of Next() got as far as a record
 };
 
 class CsvDataset final : public FilesDataset {

@@ -28,6 +28,7 @@ class FilesIterator final : public Iterator {
     while (index_ < num_files()) {
       absl::StatusOr<bool> more = NextOfFile(element);
       if (more.ok() && *more) return true;
+      if (!more.ok() && file_ != nullptr && file_->goes_on_after_error()) return more;
       // A file that cannot be read is left as well, or its error would come again and again.
       file_ = nullptr;
       ++index_;

@@ -16,8 +16,12 @@ namespace tessera {
 class FileElements {
  public:
   virtual ~FileElements() = default;
-  // Does what Iterator::Next() does. After an error the reader leaves the file.
+  // Does what Iterator::Next() does. After an error the reader leaves the file unless
+  // goes_on_after_error() holds.
   virtual absl::StatusOr<bool> Next(Element* element) = 0;
+  // Returns whether the error that Next() returned last belongs to one element, so that the next
+  // call gives the element behind it.
+  virtual bool goes_on_after_error() const { return false; }
   // The position behind the last element, from which a new object can go on.
   virtual uint64_t position() const = 0;
 };
