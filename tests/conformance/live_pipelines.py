@@ -327,6 +327,17 @@ def _add_errors():
             [tf.int32, tf.int32]).ignore_errors(), 1)
 
 
+def _add_caches():
+    def shuffled():
+        return Dataset.range(6).shuffle(6, seed=3)
+
+    _case("cached_and_taken_to_the_last", lambda _: shuffled().cache().take(6).repeat(3), 3)
+    _case("cached_and_batched_to_the_last", lambda _: shuffled().cache().batch(3).take(2).repeat(3),
+          1)
+    _case("cached_with_a_wrong_cardinality", lambda _: shuffled().apply(
+        tf.data.experimental.assert_cardinality(4)).cache())
+
+
 def _add_mixtures():
     _case("mixture_of_rounds", lambda _: Dataset.range(30).shuffle(10, seed=1).map(
         lambda x: x * 2, num_parallel_calls=2).filter(lambda x: x % 3 == 0).batch(3).prefetch(
@@ -345,7 +356,7 @@ def _add_mixtures():
 def main(directory):
     """Writes DIRECTORY/graphs/NAME.pb for each pipeline."""
     for add in (_add_ranges, _add_slices, _add_maps, _add_interleaves, _add_order, _add_batches,
-                _add_parts, _add_errors, _add_files, _add_mixtures):
+                _add_parts, _add_errors, _add_caches, _add_files, _add_mixtures):
         add()
     for name, (make, rewind) in CASES.items():
         pipeline_recording.record(pathlib.Path(directory) / "graphs", name, make, rewind)

@@ -85,27 +85,36 @@ class MemoryCacheIterator final : public UnaryIterator<MemoryCacheDataset> {
     if (!started_) kept_ = dataset().cache().elements();
     started_ = true;
     if (kept_ != nullptr) {
-      if (next_ >= static_cast<int64_t>(kept_->size())) return false;
-      *element = (*kept_)[next_++];
-      return true;
+      if (next_ < static_cast<int64_t>(kept_->size())) {
+        *element = (*kept_)[next_++];
+        return true;
+      }
+      // The input may have an error instead of its end.
+      return asks_for_end_ ? input().Next(step, element) : absl::StatusOr<bool>(false);
     }
     ASSIGN_OR_RETURN(const bool more, input().Next(step, element));
-    if (more) {
-      seen_.push_back(*element);
-      return true;
-    }
+    if (more) seen_.push_back(*element);
+    // Whoever takes as many elements as there are, and no more, never asks for the end.
+    asks_for_end_ = more && static_cast<int64_t>(seen_.size()) == dataset().cardinality();
+    if (!more || asks_for_end_) Complete();
+    return more;
+  }
+
+ private:
+  // Hands over what was seen, which is the whole dataset.
+  void Complete() {
     next_ = static_cast<int64_t>(seen_.size());
     kept_ = std::make_shared<const Elements>(std::move(seen_));
     seen_.clear();
     dataset().cache().Complete(kept_);
-    return false;
   }
 
- private:
   bool started_ = false;
   std::shared_ptr<const Elements> kept_;  // null: this iterator fills the cache
   Elements seen_;
   int64_t next_ = 0;  // in `kept_`
+  // Whether this iterator completed the cache by the last element, without the end of the input.
+  bool asks_for_end_ = false;
 };
 
 std::unique_ptr<Iterator> MemoryCacheDataset::MakeIterator() const {
