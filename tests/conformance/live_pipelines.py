@@ -325,6 +325,10 @@ def _add_errors():
         _case(f"csv_past_{name}", lambda files, name=name, contents=contents: Csv(
             test_file(files, f"live_past_{name}", contents),
             [tf.int32, tf.int32]).ignore_errors(), 1)
+    for name, parts in {"alone": [(5, 2), (5, 9)], "before_the_end": [(5, 2), (2, 9)],
+                        "behind_the_end": [(2, 9), (5, 2)]}.items():
+        _case(f"zipped_with_an_error_{name}",
+              lambda _, parts=parts: Dataset.zip(tuple(_failing(*part) for part in parts)))
 
 
 def _add_caches():
@@ -336,6 +340,9 @@ def _add_caches():
           1)
     _case("cached_with_a_wrong_cardinality", lambda _: shuffled().apply(
         tf.data.experimental.assert_cardinality(4)).cache())
+    _case("cached_behind_one_of_the_same_length", lambda _: Dataset.zip((
+        Dataset.range(3), Dataset.range(6).filter(lambda x: x < 3).shuffle(3, seed=3).cache())
+    ).repeat(3), 2)
 
 
 def _add_mixtures():

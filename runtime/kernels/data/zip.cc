@@ -62,7 +62,8 @@ class ZipIterator final : public Iterator {
   }
 
  protected:
-  // All inputs go on by one, even if one of them fails: the elements after it stay together.
+  // All inputs go on by one, even if one of them fails or ends: the elements after it stay
+  // together, and an input of the same length comes to its end as well, where a cache is complete.
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     if (ended_) return false;
     element->clear();
@@ -71,17 +72,14 @@ class ZipIterator final : public Iterator {
       Element part;
       const absl::StatusOr<bool> more = input->Next(step, &part);
       if (!more.ok()) {
-        if (first.ok()) first = more.status();
+        if (first.ok() && !ended_) first = more.status();
         continue;
       }
-      if (!*more) {
-        ended_ = true;
-        return false;
-      }
+      ended_ = ended_ || !*more;
       for (Tensor& component : part) element->push_back(std::move(component));
     }
     RETURN_IF_ERROR(first);
-    return true;
+    return !ended_;
   }
 
  private:
