@@ -40,8 +40,10 @@ class TakeIterator final : public UnaryIterator<TakeDataset> {
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     if (dataset().count() >= 0 && taken_ >= dataset().count()) return false;
-    ++taken_;
-    return input().Next(step, element);
+    ASSIGN_OR_RETURN(const bool more, input().Next(step, element));
+    // An error does not count: what follows it takes its place.
+    if (more) ++taken_;
+    return more;
   }
 
  private:
