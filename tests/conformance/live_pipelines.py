@@ -326,6 +326,9 @@ def _add_errors():
             test_file(files, f"live_past_{name}", contents),
             [tf.int32, tf.int32]).ignore_errors(), 1)
     _case("taken_past_errors", lambda _: _failing(9, 1, 2).take(4).ignore_errors(), 2)
+    for at in (0, 3, 4, 5):
+        _case(f"shard_past_an_error_at_{at}",
+              lambda _, at=at: _failing(12, at).shard(2, 0).ignore_errors(), 2)
     for name, parts in {"alone": [(5, 2), (5, 9)], "before_the_end": [(5, 2), (2, 9)],
                         "behind_the_end": [(2, 9), (5, 2)]}.items():
         _case(f"zipped_with_an_error_{name}",

@@ -148,7 +148,7 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(archive.Number("next", &next_));
     RETURN_IF_ERROR(archive.Number("passed", &passed_));
-    if (passed_ < 0 || passed_ > (next_ == 0 ? 0 : dataset().num_shards() - 1)) {
+    if (passed_ < 0 || passed_ > (next_ == 0 ? dataset().index() : dataset().num_shards() - 1)) {
       return absl::DataLossError("the saved state of a shard is damaged");
     }
     return UnaryIterator::Transfer(archive);
@@ -156,15 +156,17 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
-    const int64_t gap =
-        (next_ == 0 ? dataset().index() : dataset().num_shards() - 1) - std::exchange(passed_, 0);
-    ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, gap));
-    bool more = skipped == gap;
+    const int64_t gap = next_ == 0 ? dataset().index() : dataset().num_shards() - 1;
+    ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, gap - passed_));
+    // If the element behind the gap has an error, the one after it takes its place.
+    passed_ += skipped;
+    bool more = passed_ == gap;
     if (more) {
       ASSIGN_OR_RETURN(more, input().Next(step, element));
     }
+    const int64_t read = std::exchange(passed_, 0) + (more ? 1 : 0);
     if (next_ == 0 && dataset().require_non_empty()) {
-      RETURN_IF_ERROR(CheckEveryShardHasOne(step, skipped + (more ? 1 : 0)));
+      RETURN_IF_ERROR(CheckEveryShardHasOne(step, read));
     }
     ++next_;
     return more;
@@ -191,7 +193,7 @@ class ShardIterator final : public UnaryIterator<ShardDataset> {
   }
 
   int64_t next_ = 0;
-  int64_t passed_ = 0;  // elements behind the last one that were read already
+  int64_t passed_ = 0;  // elements of the gap before the next one that were read already
 };
 
 std::unique_ptr<Iterator> ShardDataset::MakeIterator() const {
