@@ -333,6 +333,13 @@ def _add_errors():
                         "behind_the_end": [(2, 9), (5, 2)]}.items():
         _case(f"zipped_with_an_error_{name}",
               lambda _, parts=parts: Dataset.zip(tuple(_failing(*part) for part in parts)))
+    def sums(x, state):
+        return state + x + tf.gather(tf.zeros([1], tf.int64), x // 8 % 2)
+
+    _case("reduced_by_groups_past_errors", lambda _: Dataset.range(20).apply(
+        tf.data.experimental.group_by_reducer(lambda x: x % 3, tf.data.experimental.Reducer(
+            lambda key: key * 100, lambda state, x: sums(x, state), lambda state: state))
+    ).ignore_errors())
 
 
 def _add_caches():

@@ -241,9 +241,13 @@ class GroupByReducerIterator final : public UnaryIterator<GroupByReducerDataset>
       ASSIGN_OR_RETURN(Tensor group_key, ScalarIn(functions.allocator, key));
       RETURN_IF_ERROR(functions.init->Call(step, {std::move(group_key)}, &state->second));
     }
-    Element args = std::move(state->second);
+    // The state stays as it is if the function fails.
+    Element args = state->second;
     for (Tensor& component : next) args.push_back(std::move(component));
-    return functions.reduce->Call(step, std::move(args), &state->second);
+    Element reduced;
+    RETURN_IF_ERROR(functions.reduce->Call(step, std::move(args), &reduced));
+    state->second = std::move(reduced);
+    return absl::OkStatus();
   }
 
   std::map<int64_t, Element> states_;
