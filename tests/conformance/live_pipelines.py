@@ -329,6 +329,13 @@ def _add_errors():
     for at in (0, 3, 4, 5):
         _case(f"shard_past_an_error_at_{at}",
               lambda _, at=at: _failing(12, at).shard(2, 0).ignore_errors(), 2)
+    for arguments in [(2, 2, 1, False), (3, 2, 1, True), (2, 4, 1, False), (2, 1, 3, False)]:
+        _case(f"windows_past_errors_{'_'.join(map(str, arguments))}",
+              lambda _, arguments=arguments: _failing(12, 1, 6, 11).window(*arguments).flat_map(
+                  lambda window: window.batch(3)).ignore_errors(), 2)
+    _case("windows_of_pairs_past_an_error", lambda _: Dataset.zip((
+        Dataset.range(6), _failing(6, 4))).window(2, 1, 2).flat_map(lambda x, y: Dataset.zip((
+            x.batch(2), y.batch(2)))).ignore_errors(), 1)
     for name, parts in {"alone": [(5, 2), (5, 9)], "before_the_end": [(5, 2), (2, 9)],
                         "behind_the_end": [(2, 9), (5, 2)]}.items():
         _case(f"zipped_with_an_error_{name}",

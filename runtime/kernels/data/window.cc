@@ -56,8 +56,15 @@ class WindowIterator final : public UnaryIterator<WindowDataset> {
     RETURN_IF_ERROR(archive.Number("size", &size));
     for (int64_t i = 0; i < size; ++i) {
       if (archive.restoring()) buffer_.emplace_back();
-      RETURN_IF_ERROR(archive.Tensors(absl::StrCat("element", i), &buffer_[i]));
-      RETURN_IF_ERROR(dataset().input().spec().CheckTypes(buffer_[i]));
+      Item& item = buffer_[i];
+      RETURN_IF_ERROR(archive.Tensors(absl::StrCat("element", i), &item.element));
+      if (item.element.empty()) {
+        IteratorArchive::Scope scope(archive, absl::StrCat("error", i));
+        RETURN_IF_ERROR(archive.Outcome(&item.outcome, &item.element));
+      }
+      if (item.outcome.ok()) {
+        RETURN_IF_ERROR(dataset().input().spec().CheckTypes(item.element));
+      }
     }
     return absl::OkStatus();
   }
@@ -71,18 +78,25 @@ class WindowIterator final : public UnaryIterator<WindowDataset> {
       return span >= 0 && static_cast<int64_t>(buffer_.size()) > span;
     };
     while (!ended_ && !is_complete()) {
-      Element next;
-      ASSIGN_OR_RETURN(const bool more, input().Next(step, &next));
-      if (more) buffer_.push_back(std::move(next));
-      ended_ = !more;
+      Item next;
+      next.outcome = input().Next(step, &next.element);
+      if (!next.outcome.ok()) {
+        if (!TakesAPlace(next.outcome.status())) return next.outcome;
+        next.element.clear();  // it may be there in part
+      }
+      ended_ = next.outcome.ok() && !*next.outcome;
+      if (!ended_) buffer_.push_back(std::move(next));
     }
     if (buffer_.empty() || (windows.drop_remainder && !is_complete())) return false;
     std::vector<Element> window;
+    absl::Status error;  // the first in the window
     for (int64_t i = 0; i < static_cast<int64_t>(buffer_.size()); i += windows.stride) {
       if (static_cast<int64_t>(window.size()) == windows.size) break;
-      window.push_back(buffer_[i]);
+      error.Update(buffer_[i].outcome.status());
+      window.push_back(buffer_[i].element);
     }
     RETURN_IF_ERROR(Shift(step, windows.shift));
+    RETURN_IF_ERROR(error);
     if (windows.allocator != nullptr) {
       ASSIGN_OR_RETURN(*element, Stack(std::move(window), step.intra_op_pool, windows.allocator));
       return true;
@@ -99,16 +113,32 @@ class WindowIterator final : public UnaryIterator<WindowDataset> {
   }
 
  private:
+  // An element of the input, or the error in its place, which has no components.
+  struct Item {
+    absl::StatusOr<bool> outcome = true;
+    Element element;
+  };
+
+  // Returns whether an error of the input takes the place of an element. As in TensorFlow, batches
+  // are made of those elements that have none.
+  bool TakesAPlace(const absl::Status& error) const {
+    return dataset().windows().allocator == nullptr && !absl::IsCancelled(error) &&
+           !absl::IsDeadlineExceeded(error);
+  }
+
   absl::Status Shift(StepContext& step, int64_t shift) {
     const int64_t dropped = std::min<int64_t>(shift, buffer_.size());
     buffer_.erase(buffer_.begin(), buffer_.begin() + dropped);
-    if (dropped == shift || ended_) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, shift - dropped));
-    ended_ = skipped < shift - dropped;
+    // One by one, because nobody sees the errors between two windows.
+    for (int64_t i = dropped; i < shift && !ended_; ++i) {
+      const absl::StatusOr<int64_t> skipped = input().Skip(step, 1);
+      if (!skipped.ok() && !TakesAPlace(skipped.status())) return skipped.status();
+      ended_ = skipped.ok() && *skipped == 0;
+    }
     return absl::OkStatus();
   }
 
-  std::deque<Element> buffer_;
+  std::deque<Item> buffer_;
   bool ended_ = false;
 };
 
