@@ -340,6 +340,14 @@ def _add_errors():
                         "behind_the_end": [(2, 9), (5, 2)]}.items():
         _case(f"zipped_with_an_error_{name}",
               lambda _, parts=parts: Dataset.zip(tuple(_failing(*part) for part in parts)))
+    for calls in (None, 2):
+        _case(f"interleaved_past_failed_calls_{calls}", lambda _, calls=calls: Dataset.range(
+            6).interleave(lambda x: Dataset.range(
+                x * 10 + tf.gather(np.int64([0]), x % 3 % 2), x * 10 + 3), 2, 2,
+                          num_parallel_calls=calls).ignore_errors(), 3)
+        _case(f"interleaved_past_failed_elements_{calls}", lambda _, calls=calls: _failing(
+            6, 1, 3).interleave(lambda x: Dataset.range(x * 10, x * 10 + 3), 2, 2,
+                                num_parallel_calls=calls).ignore_errors(), 3)
     def sums(x, state):
         return state + x + tf.gather(tf.zeros([1], tf.int64), x // 8 % 2)
 

@@ -14,6 +14,9 @@ class InterleaveDataset final : public UnaryDataset {
     int64_t cycle_length = 1;
     int64_t block_length = 1;
     int64_t prefetched = 0;  // elements of each dataset that are made before their turn
+    // Whether the error of an element of the input takes the turn of the dataset that the element
+    // stands for; if not, the next element follows at once.
+    bool errors_take_turns = false;
   };
   InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle)
       : UnaryDataset(input, std::move(spec), kUnknown),
@@ -71,7 +74,9 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
       }
       Slot& slot = cycle_[at_];
       if (slot.iterator == nullptr && !input_ended_) {
-        RETURN_IF_ERROR(Fill(step, &slot));
+        const absl::Status filled = Fill(step, &slot);
+        if (TakesATurn(filled)) Advance();
+        RETURN_IF_ERROR(filled);
       }
       if (slot.iterator == nullptr) {
         if (++empty_slots > static_cast<int64_t>(cycle_.size())) return false;
@@ -119,6 +124,11 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
     slot->depth = elements->depth();
     slot->iterator = elements->MakeIterator();
     return absl::OkStatus();
+  }
+
+  bool TakesATurn(const absl::Status& status) const {
+    return dataset().cycle().errors_take_turns && !status.ok() && !absl::IsCancelled(status) &&
+           !absl::IsDeadlineExceeded(status);
   }
 
   void Advance() {
@@ -182,6 +192,7 @@ class InterleaveKernel final : public DatasetKernel {
       return absl::InvalidArgumentError("block_length must be greater than zero.");
     }
     if (is_parallel_) cycle.prefetched = std::min(cycle.block_length, kMaxPrefetched);
+    cycle.errors_take_turns = parallel_calls_ >= 0;
     return std::make_shared<InterleaveDataset>(input, spec_, std::move(function), cycle);
   }
 
