@@ -317,6 +317,28 @@ def _add_files():
               Csv(test_file(files, f"live_{name}", contents), defaults, **options), 1)
 
 
+def _add_cardinalities():
+    def counts(endless, unknown):
+        def by_parity(dataset):
+            return dataset.group_by_window(lambda x: x % 2, lambda _, window: window, window_size=2)
+
+        datasets = [
+            endless.interleave(Dataset.range, 2, num_parallel_calls=2),
+            endless.flat_map(Dataset.range),
+            by_parity(endless), by_parity(Dataset.range(4)), endless.skip(-1), unknown.skip(-1),
+            Dataset.choose_from_datasets([Dataset.range(3), endless], Dataset.range(2)),
+            Dataset.choose_from_datasets([Dataset.range(3), unknown], Dataset.range(2)),
+            endless.enumerate(), unknown.repeat(), Dataset.range(0).repeat(), unknown.repeat(2),
+            Dataset.range(5, 2**63 - 1, 10), Dataset.range(2**63 - 2),
+            unknown.apply(tf.data.experimental.shuffle_and_repeat(2)),
+        ]
+        return Dataset.from_tensors([dataset.cardinality() for dataset in datasets])
+
+    _case("cardinalities", lambda _: counts(Dataset.range(3).repeat(),
+                                            Dataset.range(9).filter(lambda x: x > 2)))
+    _case("range_to_the_last_number", lambda _: Dataset.range(2**63 - 4, 2**63 - 1).batch(2), 1)
+
+
 def _add_errors():
     # What comes behind an error.
     spoilt = {"a_bad_number": b"1,2\nx,3\n4,5\n", "a_missing_field": b"1,2\n,3\n4,5\n",
@@ -389,7 +411,7 @@ def _add_mixtures():
 def main(directory):
     """Writes DIRECTORY/graphs/NAME.pb for each pipeline."""
     for add in (_add_ranges, _add_slices, _add_maps, _add_interleaves, _add_order, _add_batches,
-                _add_parts, _add_errors, _add_caches, _add_files, _add_mixtures):
+                _add_parts, _add_cardinalities, _add_errors, _add_caches, _add_files, _add_mixtures):
         add()
     for name, (make, rewind) in CASES.items():
         pipeline_recording.record(pathlib.Path(directory) / "graphs", name, make, rewind)

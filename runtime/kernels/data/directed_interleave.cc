@@ -1,5 +1,7 @@
 // DirectedInterleaveDataset: each element from the dataset that another dataset chooses by number.
 // TensorFlow's sample_from_datasets() and choose_from_datasets() are made of it.
+#include <algorithm>
+
 #include "runtime/kernels/data/dataset_kernel.h"
 
 namespace tessera {
@@ -14,7 +16,7 @@ class DirectedInterleaveDataset final : public Dataset {
  public:
   DirectedInterleaveDataset(ElementSpec spec, const DatasetPtr& selector,
                             std::vector<DatasetPtr> inputs, bool stop_on_empty)
-      : Dataset(std::move(spec), kUnknown, WithSelector(selector, inputs)),
+      : Dataset(std::move(spec), CardinalityOf(inputs), WithSelector(selector, inputs)),
         selector_(selector),
         inputs_(std::move(inputs)),
         stop_on_empty_(stop_on_empty) {}
@@ -25,6 +27,12 @@ class DirectedInterleaveDataset final : public Dataset {
   bool stop_on_empty() const { return stop_on_empty_; }
 
  private:
+  static int64_t CardinalityOf(const std::vector<DatasetPtr>& inputs) {
+    const bool is_infinite = std::ranges::any_of(
+        inputs, [](const DatasetPtr& input) { return input->cardinality() == kInfinite; });
+    return is_infinite ? kInfinite : kUnknown;
+  }
+
   const DatasetPtr selector_;
   const std::vector<DatasetPtr> inputs_;
   const bool stop_on_empty_;

@@ -29,6 +29,7 @@ class ElementAtIndexKernel final : public OpKernel {
     if (index < 0 || (n >= 0 && index >= n)) return OutOfRange(index);
     Element element;
     if (const auto* indexed = dynamic_cast<const IndexedDataset*>(dataset.get())) {
+      if (index >= indexed->size()) return OutOfRange(index);
       element = indexed->At(index);
     } else {
       const std::unique_ptr<Iterator> iterator = dataset->MakeIterator();

@@ -12,7 +12,7 @@ class IndexedIterator final : public Iterator {
   explicit IndexedIterator(std::shared_ptr<const IndexedDataset> dataset)
       : dataset_(std::move(dataset)) {}
   absl::StatusOr<int64_t> Skip(StepContext&, int64_t count) override {
-    const int64_t left = std::max<int64_t>(0, dataset_->cardinality() - next_);
+    const int64_t left = std::max<int64_t>(0, dataset_->size() - next_);
     const int64_t skipped = std::min(count, left);
     next_ += skipped;
     return skipped;
@@ -23,7 +23,7 @@ class IndexedIterator final : public Iterator {
 
  protected:
   absl::StatusOr<bool> Produce(StepContext&, Element* element) override {
-    if (next_ >= dataset_->cardinality()) return false;
+    if (next_ >= dataset_->size()) return false;
     *element = dataset_->At(next_++);
     return true;
   }

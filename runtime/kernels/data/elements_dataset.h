@@ -15,11 +15,18 @@ class IndexedDataset : public Dataset {
   std::unique_ptr<Iterator> MakeIterator() const final;
   absl::Status CheckRandomAccess() const final { return absl::OkStatus(); }
   absl::StatusOr<Element> ElementAt(StepContext&, int64_t index) const final { return At(index); }
-  // Requires 0 <= i < cardinality().
+  // Requires 0 <= i < size().
   virtual Element At(int64_t i) const = 0;
+  // Returns the number of elements, also if the dataset says that it is infinite.
+  int64_t size() const { return size_; }
 
  protected:
-  using Dataset::Dataset;
+  IndexedDataset(ElementSpec spec, int64_t size) : IndexedDataset(std::move(spec), size, size) {}
+  IndexedDataset(ElementSpec spec, int64_t size, int64_t cardinality)
+      : Dataset(std::move(spec), cardinality), size_(size) {}
+
+ private:
+  const int64_t size_;
 };
 
 // A dataset of these elements, such as a window.

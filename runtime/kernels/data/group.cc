@@ -14,8 +14,9 @@ template <typename F, typename I>
 class GroupDataset final : public UnaryDataset {
  public:
   using Functions = F;
-  GroupDataset(const DatasetPtr& input, ElementSpec spec, Functions functions)
-      : UnaryDataset(input, std::move(spec), kUnknown), functions_(std::move(functions)) {}
+  GroupDataset(const DatasetPtr& input, ElementSpec spec, Functions functions,
+               int64_t cardinality = kUnknown)
+      : UnaryDataset(input, std::move(spec), cardinality), functions_(std::move(functions)) {}
   std::unique_ptr<Iterator> MakeIterator() const override {
     return std::make_unique<I>(Share<GroupDataset>());
   }
@@ -177,7 +178,9 @@ class GroupByWindowKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(functions.reduce, reduce_.Capture(ctx, 2, 1));
     ASSIGN_OR_RETURN(functions.window_size, window_size_.Capture(ctx, 1, 1));
     functions.allocator = ctx.host_allocator();
-    return std::make_shared<GroupByWindowDataset>(input, spec_, std::move(functions));
+    const bool is_infinite = input->cardinality() == Dataset::kInfinite;
+    return std::make_shared<GroupByWindowDataset>(
+        input, spec_, std::move(functions), is_infinite ? Dataset::kInfinite : Dataset::kUnknown);
   }
 
  private:

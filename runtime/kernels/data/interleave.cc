@@ -14,12 +14,13 @@ class InterleaveDataset final : public UnaryDataset {
     int64_t cycle_length = 1;
     int64_t block_length = 1;
     int64_t prefetched = 0;  // elements of each dataset that are made before their turn
-    // Whether the error of an element of the input takes the turn of the dataset that the element
-    // stands for; if not, the next element follows at once.
-    bool errors_take_turns = false;
+    // Whether this is a form with `num_parallel_calls`. Then the error of an element of the input
+    // takes the turn of the dataset that the element stands for; otherwise the next element follows
+    // at once.
+    bool calls_in_parallel = false;
   };
   InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle)
-      : UnaryDataset(input, std::move(spec), kUnknown),
+      : UnaryDataset(input, std::move(spec), CardinalityOf(*input, cycle)),
         function_(std::move(function)),
         cycle_(cycle) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
@@ -27,6 +28,11 @@ class InterleaveDataset final : public UnaryDataset {
   const Cycle& cycle() const { return cycle_; }
 
  private:
+  // As in TensorFlow the forms with calls in parallel say more than the others.
+  static int64_t CardinalityOf(const Dataset& input, const Cycle& cycle) {
+    return cycle.calls_in_parallel && input.cardinality() == kInfinite ? kInfinite : kUnknown;
+  }
+
   const FunctionPtr function_;
   const Cycle cycle_;
 };
@@ -127,7 +133,7 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
   }
 
   bool TakesATurn(const absl::Status& status) const {
-    return dataset().cycle().errors_take_turns && !status.ok() && !absl::IsCancelled(status) &&
+    return dataset().cycle().calls_in_parallel && !status.ok() && !absl::IsCancelled(status) &&
            !absl::IsDeadlineExceeded(status);
   }
 
@@ -192,7 +198,7 @@ class InterleaveKernel final : public DatasetKernel {
       return absl::InvalidArgumentError("block_length must be greater than zero.");
     }
     if (is_parallel_) cycle.prefetched = std::min(cycle.block_length, kMaxPrefetched);
-    cycle.errors_take_turns = parallel_calls_ >= 0;
+    cycle.calls_in_parallel = parallel_calls_ >= 0;
     return std::make_shared<InterleaveDataset>(input, spec_, std::move(function), cycle);
   }
 

@@ -62,8 +62,8 @@ absl::StatusOr<DatasetPtr> MakeTake(KernelContext& ctx) {
 REGISTER_DATASET("TakeDataset", MakeTake);
 
 int64_t CardinalityOfSkip(int64_t n, int64_t count) {
-  if (count < 0) return 0;
-  return n < 0 ? n : std::max<int64_t>(0, n - count);
+  if (n < 0) return n;
+  return count < 0 ? 0 : std::max<int64_t>(0, n - count);
 }
 
 // All but the first `count` elements; none if it is negative.

@@ -51,9 +51,11 @@ absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value, Allocator* allocator
 
 class RangeDataset final : public IndexedDataset {
  public:
-  // Requires a dtype that NumberAs() takes.
+  // Requires a dtype that NumberAs() takes. A range up to the last number stands for one without an
+  // end, as that of enumerate().
   RangeDataset(int64_t start, int64_t stop, int64_t step, ElementSpec spec, Allocator* allocator)
-      : IndexedDataset(std::move(spec), CountOf(start, stop, step)),
+      : IndexedDataset(std::move(spec), CountOf(start, stop, step),
+                       stop == INT64_MAX ? kInfinite : CountOf(start, stop, step)),
         start_(start),
         step_(step),
         allocator_(allocator) {}

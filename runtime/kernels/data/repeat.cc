@@ -6,7 +6,7 @@ namespace {
 
 int64_t CardinalityOf(int64_t n, int64_t count) {
   if (n == 0 || count == 0) return 0;
-  if (count < 0) return n == Dataset::kUnknown ? Dataset::kUnknown : Dataset::kInfinite;
+  if (count < 0) return Dataset::kInfinite;
   if (n < 0) return n;
   const int64_t product = MultiplyWithoutOverflow(n, count);
   return product < 0 ? Dataset::kInfinite : product;

@@ -28,9 +28,8 @@ class ShuffleDataset final : public UnaryDataset {
 
  private:
   static int64_t CardinalityOf(int64_t n, int64_t count) {
-    if (count == 1 || n == kUnknown) return n;
-    if (n == 0 || count == 0) return 0;
-    if (n < 0 || count < 0) return kInfinite;
+    if (count < 0) return kInfinite;
+    if (count == 1 || n < 0) return n;
     const int64_t product = MultiplyWithoutOverflow(n, count);
     return product < 0 ? kInfinite : product;
   }
