@@ -367,9 +367,16 @@ def _add_errors():
             6).interleave(lambda x: Dataset.range(
                 x * 10 + tf.gather(np.int64([0]), x % 3 % 2), x * 10 + 3), 2, 2,
                           num_parallel_calls=calls).ignore_errors(), 3)
+        _case(f"interleaved_past_errors_inside_{calls}", lambda _, calls=calls: Dataset.range(
+            5).interleave(lambda x: _failing(4, 1, 3).map(lambda y: x * 10 + y), 2, 2,
+                          num_parallel_calls=calls).ignore_errors(), 3)
         _case(f"interleaved_past_failed_elements_{calls}", lambda _, calls=calls: _failing(
             6, 1, 3).interleave(lambda x: Dataset.range(x * 10, x * 10 + 3), 2, 2,
                                 num_parallel_calls=calls).ignore_errors(), 3)
+    _case("interleaved_by_workers_past_failed_calls", lambda _: Dataset.range(6).apply(
+        tf.data.experimental.parallel_interleave(lambda x: Dataset.range(
+            x * 10 + tf.gather(np.int64([0]), x % 3 % 2), x * 10 + 3), 2, 2)).ignore_errors(), 3)
+
     def sums(x, state):
         return state + x + tf.gather(tf.zeros([1], tf.int64), x // 8 % 2)
 

@@ -14,13 +14,14 @@ class InterleaveDataset final : public UnaryDataset {
     int64_t cycle_length = 1;
     int64_t block_length = 1;
     int64_t prefetched = 0;  // elements of each dataset that are made before their turn
-    // Whether this is a form with `num_parallel_calls`. Then the error of an element of the input
-    // takes the turn of the dataset that the element stands for; otherwise the next element follows
-    // at once.
-    bool calls_in_parallel = false;
+    // Whether an error counts as the element in whose place it is, and takes the turn of the
+    // dataset that could not be made; otherwise what follows takes its place. The former is so in
+    // TensorFlow's parallel forms.
+    bool counts_errors = false;
   };
-  InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle)
-      : UnaryDataset(input, std::move(spec), CardinalityOf(*input, cycle)),
+  InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle,
+                    int64_t cardinality)
+      : UnaryDataset(input, std::move(spec), cardinality),
         function_(std::move(function)),
         cycle_(cycle) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
@@ -28,11 +29,6 @@ class InterleaveDataset final : public UnaryDataset {
   const Cycle& cycle() const { return cycle_; }
 
  private:
-  // As in TensorFlow the forms with calls in parallel say more than the others.
-  static int64_t CardinalityOf(const Dataset& input, const Cycle& cycle) {
-    return cycle.calls_in_parallel && input.cardinality() == kInfinite ? kInfinite : kUnknown;
-  }
-
   const FunctionPtr function_;
   const Cycle cycle_;
 };
@@ -81,8 +77,10 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
       Slot& slot = cycle_[at_];
       if (slot.iterator == nullptr && !input_ended_) {
         const absl::Status filled = Fill(step, &slot);
-        if (TakesATurn(filled)) Advance();
-        RETURN_IF_ERROR(filled);
+        if (!filled.ok()) {
+          if (Counts(filled)) Advance();
+          return filled;
+        }
       }
       if (slot.iterator == nullptr) {
         if (++empty_slots > static_cast<int64_t>(cycle_.size())) return false;
@@ -93,10 +91,10 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
       // Datasets whose functions make datasets like themselves end at the limit of nested calls.
       StepContext nested = step;
       nested.call_depth += slot.depth;
-      ASSIGN_OR_RETURN(const bool more, slot.iterator->Next(nested, element));
-      if (more) {
-        if (++in_block_ == dataset().cycle().block_length) Advance();
-        return true;
+      const absl::StatusOr<bool> more = slot.iterator->Next(nested, element);
+      if (!more.ok() || *more) {
+        if (Counts(more.status()) && ++in_block_ == dataset().cycle().block_length) Advance();
+        return more;
       }
       slot = Slot();
       // In a flat map the next dataset follows; in a cycle it waits for its turn.
@@ -132,9 +130,10 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
     return absl::OkStatus();
   }
 
-  bool TakesATurn(const absl::Status& status) const {
-    return dataset().cycle().calls_in_parallel && !status.ok() && !absl::IsCancelled(status) &&
-           !absl::IsDeadlineExceeded(status);
+  // Returns whether what has this status counts as an element.
+  bool Counts(const absl::Status& status) const {
+    return status.ok() || (dataset().cycle().counts_errors && !absl::IsCancelled(status) &&
+                           !absl::IsDeadlineExceeded(status));
   }
 
   void Advance() {
@@ -198,8 +197,12 @@ class InterleaveKernel final : public DatasetKernel {
       return absl::InvalidArgumentError("block_length must be greater than zero.");
     }
     if (is_parallel_) cycle.prefetched = std::min(cycle.block_length, kMaxPrefetched);
-    cycle.calls_in_parallel = parallel_calls_ >= 0;
-    return std::make_shared<InterleaveDataset>(input, spec_, std::move(function), cycle);
+    cycle.counts_errors = is_parallel_;
+    // As in TensorFlow the other forms do not say so.
+    const bool is_infinite = parallel_calls_ >= 0 && input->cardinality() == Dataset::kInfinite;
+    return std::make_shared<InterleaveDataset>(
+        input, spec_, std::move(function), cycle,
+        is_infinite ? Dataset::kInfinite : Dataset::kUnknown);
   }
 
  private:
