@@ -50,10 +50,10 @@ void AppendPart(const Tensor& tensor, int dim, int64_t begin, int64_t edge, std:
   const std::string separator =
       dim == rank - 1 ? " " : std::string(rank - dim - 1, '\n') + std::string(dim + 1, ' ');
   const int64_t size = tensor.dim(dim);
-  const bool cut = edge >= 0 && size - edge > edge;
+  const bool cut = size - edge > edge;
   *out += '[';
   for (int64_t i = 0; i < size; ++i) {
-    if (i > 0) *out += separator;
+    if (i > 0 || (cut && edge == 0)) *out += separator;
     if (cut && i == edge) {
       *out += "...";
       i = size - edge - 1;
@@ -112,9 +112,9 @@ std::string SummarizeFirst(const Tensor& tensor, int64_t max_elements) {
 }
 
 std::string SummarizeTensor(const Tensor& tensor, int64_t edge_items) {
-  if (tensor.num_elements() == 0) return "[]";
+  const int64_t count = tensor.num_elements();
   std::string text;
-  AppendPart(tensor, 0, 0, edge_items, &text);
+  AppendPart(tensor, 0, 0, edge_items < 0 ? count : std::min(edge_items, count), &text);
   return text;
 }
 

@@ -12,6 +12,9 @@ namespace tessera {
 //
 //   [[0 1 ... 8 9]
 //    [10 11 ... 18 19]]
+//
+// A tensor without elements has none at its edges: "..." stands for the entries of its first
+// dimension, if that has any.
 std::string SummarizeTensor(const Tensor& tensor, int64_t edge_items);
 
 // At most `max_elements` elements from the front, without quotes and line breaks, and "..." for the
