@@ -47,6 +47,13 @@ class Mirror {
   }
 
   bool Reflects(ValueId first, ValueId other) {
+    if (Compare(first, other)) return true;
+    known_.clear();
+    return false;
+  }
+
+ private:
+  bool Compare(ValueId first, ValueId other) {
     const auto argument = arguments_.find(first);
     if (argument != arguments_.end()) {
       const auto others = arguments_.find(other);
@@ -61,7 +68,8 @@ class Mirror {
         a->attributes.size() != b->attributes.size()) {
       return false;
     }
-    if (known_.contains({first, other})) return true;
+    // A value that is made of itself, as a damaged module may have it, is asked for again here.
+    if (!known_.insert({first, other}).second) return true;
     for (size_t i = 0; i < a->attributes.size(); ++i) {
       if (a->attributes[i].first != b->attributes[i].first ||
           !AreEqual(a->attributes[i].second, b->attributes[i].second)) {
@@ -69,51 +77,101 @@ class Mirror {
       }
     }
     for (size_t i = 0; i < a->operands.size(); ++i) {
-      if (!Reflects(a->operands[i], b->operands[i])) return false;
+      if (!Compare(a->operands[i], b->operands[i])) return false;
     }
-    known_.insert({first, other});
     return true;
   }
 
- private:
   absl::flat_hash_map<ValueId, size_t> arguments_;
   absl::flat_hash_map<ValueId, const Operation*> makers_;
-  absl::flat_hash_set<std::pair<ValueId, ValueId>> known_;
+  absl::flat_hash_set<std::pair<ValueId, ValueId>> known_;  // true unless another is false
 };
 
-// The key by which elements are sorted, where a comparator compares those of two elements.
+// A key by which elements are sorted, where a comparator compares those of two elements.
 struct SortKey {
-  ValueId of_first;
+  ValueId of_first = 0;
   bool is_total = false;  // in the total order of floats
   bool is_descending = false;
 };
 
-std::optional<SortKey> KeyOf(Translator& t, const Region& comparator) {
+// Finds the keys that a comparator compares: the first one, if they are equal the second one, and
+// so on.
+class KeyFinder {
+ public:
+  KeyFinder(Translator* t, const Region& comparator) : t_(*t), mirror_(comparator) {}
+
+  // Returns nothing if it compares otherwise.
+  std::vector<SortKey> Find(ValueId result) {
+    std::vector<SortKey> keys;
+    for (;;) {
+      const Operation* const op = mirror_.MakerOf(result);
+      if (op == nullptr || op->operands.size() != 2 || keys.size() > kMaxKeys) return {};
+      const bool has_more = op->name == "or";
+      const std::optional<ValueId> next = has_more ? AddKeyBeforeOthers(*op, &keys) : std::nullopt;
+      if (!has_more && AddKey(*op, &keys)) return keys;
+      if (!next.has_value()) return {};
+      result = *next;
+    }
+  }
+
+ private:
+  static constexpr size_t kMaxKeys = 20;
+
+  // Adds the key of a comparison; returns false if it is none of keys.
+  bool AddKey(const Operation& comparison, std::vector<SortKey>* keys) {
+    if (comparison.name != "compare" || comparison.operands.size() != 2) return false;
+    const int64_t direction = t_.IntAttr(comparison, "comparison_direction");
+    const ValueId first = comparison.operands[0];
+    const DType dtype = t_.type(first).dtype;
+    const bool has_order = IsInteger(dtype) || IsFloating(dtype) || dtype == DType::kBool;
+    if ((direction != kLess && direction != kGreater) || !has_order ||
+        !mirror_.Reflects(first, comparison.operands[1])) {
+      return false;
+    }
+    keys->push_back({.of_first = first,
+                     .is_total = t_.IntAttr(comparison, "compare_type") == kTotalOrder,
+                     .is_descending = direction == kGreater});
+    return true;
+  }
+
+  // Takes x < y | (x == y & rest): adds the key x, and returns the rest.
+  std::optional<ValueId> AddKeyBeforeOthers(const Operation& op, std::vector<SortKey>* keys) {
+    for (const int i : {0, 1}) {
+      const Operation* const order = mirror_.MakerOf(op.operands[i]);
+      const Operation* const both = mirror_.MakerOf(op.operands[1 - i]);
+      if (order == nullptr || both == nullptr || both->name != "and" ||
+          both->operands.size() != 2) {
+        continue;
+      }
+      for (const int j : {0, 1}) {
+        const Operation* const equality = mirror_.MakerOf(both->operands[j]);
+        if (equality == nullptr || equality->name != "compare" || order->name != "compare" ||
+            equality->operands != order->operands ||
+            t_.IntAttr(*equality, "comparison_direction") != kEqual ||
+            t_.IntAttr(*equality, "compare_type") != t_.IntAttr(*order, "compare_type")) {
+          continue;
+        }
+        if (AddKey(*order, keys)) return both->operands[1 - j];
+      }
+    }
+    return std::nullopt;
+  }
+
+  Translator& t_;
+  Mirror mirror_;
+};
+
+std::vector<SortKey> KeysOfComparator(Translator& t, const Region& comparator) {
   // Longer ones are no comparisons of keys, and would nest deeply.
   constexpr size_t kMaxOperations = 100;
-  if (comparator.operations.size() > kMaxOperations || comparator.operations.empty()) return {};
+  if (comparator.operations.empty() || comparator.operations.size() > kMaxOperations) return {};
   const Operation& last = comparator.operations.back();
-  Mirror mirror(comparator);
-  const Operation* const comparison = last.name == "return" && last.operands.size() == 1
-                                          ? mirror.MakerOf(last.operands[0])
-                                          : nullptr;
-  if (comparison == nullptr || comparison->name != "compare" || comparison->operands.size() != 2) {
-    return {};
-  }
-  const int64_t direction = t.IntAttr(*comparison, "comparison_direction");
-  const bool is_strict = direction == kLess || direction == kGreater;
-  const DType dtype = t.type(comparison->operands[0]).dtype;
-  if (!is_strict || !(IsInteger(dtype) || IsFloating(dtype) || dtype == DType::kBool) ||
-      !mirror.Reflects(comparison->operands[0], comparison->operands[1])) {
-    return {};
-  }
-  return SortKey{.of_first = comparison->operands[0],
-                 .is_total = t.IntAttr(*comparison, "compare_type") == kTotalOrder,
-                 .is_descending = direction == kGreater};
+  if (last.name != "return" || last.operands.size() != 1) return {};
+  return KeyFinder(&t, comparator).Find(last.operands[0]);
 }
 
 // The keys of all elements, computed by the part of the comparator that computes one.
-Expr KeysOf(Translator& t, const Operation& op, const SortKey& key) {
+Expr ElementKeys(Translator& t, const Operation& op, const SortKey& key) {
   Region part = op.regions[0];
   part.operations.back().operands = {key.of_first};
   std::vector<Expr> inputs;
@@ -132,32 +190,49 @@ Expr KeysOf(Translator& t, const Operation& op, const SortKey& key) {
   return key.is_total ? KeyOfTotalOrder(keys) : keys + t.build().Scalar(dtype, 0);
 }
 
+// Sorts by the last key first: what follows keeps the order of elements with equal keys.
+void SortByKeys(Translator& t, const Operation& op, const std::vector<SortKey>& keys) {
+  std::vector<Expr> values;  // the keys, and then the operands
+  for (const SortKey& key : keys) values.push_back(ElementKeys(t, op, key));
+  for (ValueId id : op.operands) values.push_back(t.Full(id));
+  const AttrMap attrs = {{"dimension", t.IntAttr(op, "dimension")}};
+  for (size_t k = keys.size(); k-- > 0;) {
+    std::vector<Expr> inputs = {values[k]};
+    values.erase(values.begin() + static_cast<int64_t>(k));
+    inputs.insert(inputs.end(), values.begin(), values.end());
+    AttrMap with_direction = attrs;
+    with_direction["is_descending"] = keys[k].is_descending;
+    Node* const node = t.build().AddNode("_SortByKey", inputs, std::move(with_direction));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = t.build().Output(node, static_cast<int>(i));
+    }
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) t.Set(op.results[i], values[i]);
+}
+
+void SortByComparator(Translator& t, const Operation& op) {
+  std::vector<Expr> inputs;
+  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
+  inputs.push_back(Reshape(t.Ints({t.IntAttr(op, "dimension")}), t.Ints({})));
+  const FunctionRef comparator = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  Node* const node =
+      t.build().AddNode("XlaVariadicSort", inputs,
+                        {{"comparator", comparator}, {"is_stable", t.BoolAttr(op, "is_stable")}});
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
+  }
+}
+
 void Sort(Translator& t, const Operation& op) {
   if (op.regions.size() != 1) return t.Fail("it has no comparator");
   if (op.results.size() != op.operands.size()) {
     return t.Fail("it has another number of results than of operands");
   }
   const Region& comparator = op.regions[0];
-  std::vector<Expr> inputs;
-  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
-  const int64_t dimension = t.IntAttr(op, "dimension");
-  Node* node = nullptr;
   const bool takes_pairs = comparator.arguments.size() == 2 * op.operands.size();
-  const std::optional<SortKey> key = takes_pairs ? KeyOf(t, comparator) : std::nullopt;
-  if (key.has_value()) {
-    inputs.insert(inputs.begin(), KeysOf(t, op, *key));
-    node = t.build().AddNode("_SortByKey", inputs,
-                             {{"dimension", dimension}, {"is_descending", key->is_descending}});
-  } else {
-    inputs.push_back(Reshape(t.Ints({dimension}), t.Ints({})));
-    const FunctionRef function = {.name = t.AddFunction(comparator, {}), .attrs = {}};
-    node =
-        t.build().AddNode("XlaVariadicSort", inputs,
-                          {{"comparator", function}, {"is_stable", t.BoolAttr(op, "is_stable")}});
-  }
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
-  }
+  const std::vector<SortKey> keys =
+      takes_pairs ? KeysOfComparator(t, comparator) : std::vector<SortKey>();
+  keys.empty() ? SortByComparator(t, op) : SortByKeys(t, op, keys);
 }
 
 constexpr NamedHandler kHandlers[] = {{"sort", Sort}};

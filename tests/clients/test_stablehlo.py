@@ -23,7 +23,7 @@ AN_OP_OF = {
     "cnn": "Conv2D",
     "lstm": "MatMul",
     "signal": "IRFFT",
-    "numbers": "XlaVariadicSort",
+    "numbers": "_SortByKey",
     "sizes": "XlaReduceWindow",
 }
 
@@ -115,6 +115,24 @@ STABLE_ORDER = (
     "Z0W5vkmqjGW2kWneZEvbQp3Uic38D1eadZqs4ordJvVymcbZ9bu49R+0cO/RhngSzeyu66PtumukgwfM"
     "fPw2Uc5yw9J6WRfs0//F9+LyQ6uI/nP0bQabIzN23Prz2vw7hG2V3YylqRpbI8nfF2zjsyy2H3vdXNsx"
     "2LpM7uLasO8u+jQHef7Lm5XBS3n+4fwywV8xwyu8oKuCzl7T2Y/0sfoLLWrHug=="
+)
+# jnp.lexsort((a[:, 1], a[:, 0])), as floats
+ORDER_BY_TWO_KEYS = (
+    "eNplU39rG0cQ3fVotD6W41gOcQixCFUI5zCyKowRjusKx1humhjFNWkwphxneRNfcj9k6c6NW0oopZRS"
+    "Sr9Sab9N/yn0E3Tvh21w7tDMm7dvd96OpKPn/35lnqT+eai+eD71rocbw62NTwntI0VJgUPLsp1Wu7u2"
+    "Ptgc7Yzh7z869JRZt0+XW5zrj1VkfofvWRjd0QNu2TnWod3m0+l0QJFbIC3LtpntMGY5Tout/FVry00q"
+    "B1wOqdyisk8FoBxR+ZTKZxSY02yZ0sSOoAS72MM12e2hK9corst1in0c4BA3cQtHuC13KO7IMcVduU9x"
+    "LA8p7uE+HsgpxUN5QvGpfEXxmQGMMjCpgQCePLIblPE21w3Kp9sCuDJhmcmpPJYn8iWg53WlfNVGg5A/"
+    "PxSJEIQ276xWe1aqrKkKEXpPrX5EiTuVQVdWXGq6tO1Cx3TBaBga2C52DLMlXZojNAUIMAQaBli09iUi"
+    "Pabade0TBGoYL/SYahlYbegeEHMiEJpArboNBoAu2X3JmpMjfQSi0aof65qz2kswjRcdDf4DEA4KQfgT"
+    "agLqaAGKJ64Ay/6a28wwLAb5zEZnJsfyHeiXwIQ1gKFgWAdAJpmAieHkjCiZDrYrjV1pesyuNLZdMi6u"
+    "VZpGpenrqtQ0GiUzxEGlcSrNFnMqjeOUzDaOYGI1NbO5U4HuOky2WwVo1Hd13tt16ns6j/dZjcMBq1Gw"
+    "6kCRkn/YqdC/3Y6Qh6O+i8wwTWYzk/Meb/bcbUeYlhCO3RSNhmNxcZ4FYRrE5PoyTEiUXGShIrMkmvsL"
+    "pf9bZKlCNUtztFBptohz9DqLZ3meJfEy9eNidRkGM1XKlpf+vIBBkvrFWrIoNH58kadkUWz2w7A65FqV"
+    "62/99xvZUi298oR5Et5EyWJ+GSwjEml7G3EWedpYGqSBbn3PLdRct/eX5G2Qel7oR+cXfo4f5+HRZyXx"
+    "uTvQVWGqcFSEx0Rd3d4xJrEiYeqliSbzqP1qs8R/cEpx1YfcVabUd+rjfo9C9T5v5D5Yur22bh0pPcL0"
+    "Zv5gN6l2FmPRU820tSB+nZASk8jX39o8O9duyHwRXPupIquexDHlsyj59ob98us79tvv70Dx73+YqQ/w"
+    "I/wEb/DNz3h6hqffoB+gf/Y/5dP6eg=="
 )
 RELU_OF_A_BROADCAST = (
     "eNolj8tKxEAQRbus1LRNE5omhGYYQhausnAYl24VxcWIg65chbzEhjwkkwz+gZ/oZ/gLVvTAhcOluFCP"
@@ -209,3 +227,10 @@ def test_sorting_by_a_key_keeps_the_order_of_equal_keys(tmp_path):
     order = json.loads(run(model, a=[[key, -key] for key in keys]).stdout)["outputs"]
     assert [row[0] for row in order] == [5, 8, 0, 3, 1, 2, 6, 4, 7]
     assert [row[1] for row in order] == [4, 7, 1, 2, 6, 0, 3, 5, 8]
+
+
+def test_sorting_by_two_keys_looks_at_the_second_where_the_first_are_equal(tmp_path):
+    model = model_of(tmp_path, ORDER_BY_TWO_KEYS, {"a": (tf.float32, [8, 2])}, tf.float32)
+    keys = [[2, 5], [1, 7], [2, -1], [0.0, 3], [-0.0, 2], [1, 7], [2, 5], [-4, 9]]
+    answer = json.loads(run(model, a=keys).stdout)["outputs"]
+    assert answer == [7, 4, 3, 1, 5, 2, 0, 6]
