@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/control_flow_nodes.h"
 #include "runtime/graph/graph_algorithms.h"
@@ -173,7 +175,8 @@ class Rewiring {
       Node* const from = stale.value.node;
       const DType type = RemoveRef(from->output_type(stale.value.index));
       ASSIGN_OR_RETURN(late, graph_.AddNode(graph_.UniqueName(from->name()), "Identity",
-                                            {{"T", type}}, {reference}, from->device()));
+                                            {{"T", type}, WithVariable(reference)}, {reference},
+                                            reference.node->device()));
       for (Node* wait : stale.waits) graph_.AddControlEdge(wait, late);
       // An Identity which waits for nothing gives only what the new one gives, too.
       const bool is_plain_read = from->input(0) == reference && from->num_outputs() == 1;
@@ -185,6 +188,11 @@ class Rewiring {
     return graph_.Connect({late, 0}, stale.use.node, stale.use.index);
   }
 
+  // Another device would be sent the value as soon as the reference is there.
+  static std::pair<std::string, AttrValue> WithVariable(const Endpoint& reference) {
+    return {"_class", std::vector<std::string>{absl::StrCat("loc:@", reference.node->name())}};
+  }
+
   // The reference in the loop into which the value has gone.
   absl::StatusOr<Endpoint> ReferenceWhere(const Origin& origin) {
     Endpoint reference = origin.reference;
@@ -193,8 +201,11 @@ class Rewiring {
       if (inner == nullptr) {
         AttrMap attrs = enter->attrs();
         attrs["T"] = RemoveRef(reference.node->output_type(reference.index));
-        ASSIGN_OR_RETURN(inner, graph_.AddNode(graph_.UniqueName(enter->name()), "RefEnter",
-                                               std::move(attrs), {reference}, enter->device()));
+        auto [name, value] = WithVariable(reference);
+        attrs.insert_or_assign(std::move(name), std::move(value));
+        ASSIGN_OR_RETURN(
+            inner, graph_.AddNode(graph_.UniqueName(enter->name()), "RefEnter", std::move(attrs),
+                                  {reference}, reference.node->device()));
         // A loop in a branch is entered if the branch is taken.
         ASSIGN_OR_RETURN(Node* const alive, Alive(enter->input(0)));
         graph_.AddControlEdge(alive, inner);
