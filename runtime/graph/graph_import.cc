@@ -75,12 +75,13 @@ bool IsMadeByRuntime(absl::string_view op) {
 absl::StatusOr<AttrMap> AttrsOf(const tensorflow::NodeDef& node) {
   const auto value = node.attr().find("value");
   if (node.op() != "Const" || value == node.attr().end()) return AttrMapFromProto(node.attr());
-  ASSIGN_OR_RETURN(std::optional<Tensor> tensor, RepeatedConstant(value->second.tensor()));
-  if (!tensor.has_value()) return AttrMapFromProto(node.attr());
+  absl::StatusOr<std::optional<Tensor>> tensor = RepeatedConstant(value->second.tensor());
+  if (!tensor.ok()) return Annotate(tensor.status(), "attribute 'value': ");
+  if (!tensor->has_value()) return AttrMapFromProto(node.attr());
   auto others = node.attr();
   others.erase("value");
   ASSIGN_OR_RETURN(AttrMap attrs, AttrMapFromProto(others));
-  attrs.insert_or_assign("value", AttrValue(*std::move(tensor)));
+  attrs.insert_or_assign("value", AttrValue(**std::move(tensor)));
   return attrs;
 }
 
