@@ -14,11 +14,11 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "inference/grpc_service.grpc.pb.h"
 #include "runtime/base/file_descriptor.h"
 #include "runtime/base/status.h"
 #include "serving/commands/connection_flags.h"
 #include "serving/commands/load/request_target.h"
-#include "tensorflow_serving/apis/model_service.grpc.pb.h"
 
 namespace tessera::serving {
 namespace {
@@ -68,19 +68,20 @@ absl::Status AskGrpc(const std::string& address, const ConnectionSecurity& secur
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   const auto credentials = ChannelCredentialsOf(security.tls, &arguments);
-  const auto stub = tensorflow::serving::ModelService::NewStub(
+  const auto stub = inference::GRPCInferenceService::NewStub(
       grpc::CreateCustomChannel(address, credentials, arguments));
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   if (!security.authorization.empty()) {
     context.AddMetadata("authorization", security.authorization);
   }
-  tensorflow::serving::GetModelStatusResponse response;
-  // A request without a model, which every model server refuses.
-  const grpc::Status status = stub->GetModelStatus(&context, {}, &response);
-  if (status.ok() || status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
-      status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
-    return absl::OkStatus();
+  inference::ServerReadyResponse response;
+  const grpc::Status status = stub->ServerReady(&context, {}, &response);
+  if (status.ok()) {
+    if (response.ready()) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the server is not ready: a model has no available version, as GET /readyz "
+                     "tells, or the server is ending"));
   }
   return absl::UnavailableError(absl::StrCat("no model server answers by gRPC at ", address, ": ",
                                              status.error_message(),
@@ -123,8 +124,7 @@ Command HealthCommand() {
       .description =
           "Asks a server on this machine whether it is ready. The exit code is 0 if it is, and 1 "
           "if not. Without a port, REST on port 8501 is asked, and gRPC on port 8500 if nothing "
-          "listens there. The gRPC port opens once the models are up, so that any answer there "
-          "says that the server is ready.",
+          "listens there. A server is ready while each of its models has an available version.",
       .examples = {{"tessera health", "For the health check of a container."}},
   };
   command.flags.Add("rest_api_port", &options->rest_api_port,

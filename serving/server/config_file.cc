@@ -97,7 +97,10 @@ class ConfigFileReader {
                  tensorflow::serving::ModelConfig* model) {
     ReadProto(context, node, model, {kRollout, kLimits});
     if (!node.IsMap()) return;
-    if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+    // The older `model_type` says the same.
+    if (model->model_platform().empty() && static_cast<int>(model->model_type()) == 0) {
+      model->set_model_platform("tensorflow");
+    }
     if (const YAML::Node limits = node[kLimits]; limits) {
       ReadChecked(absl::StrCat(context, ".", kLimits), limits, CheckLimitsConfig,
                   &options_->limits[model->name()]);

@@ -344,7 +344,9 @@ bool Server::Reload(bool asked) {
   const absl::Status status = models.ok() ? ApplyAgain(*models, &was_applied) : models.status();
   if (stopped_.HasBeenNotified()) return false;
   if (status.ok()) {
-    if (!std::exchange(reload_problem_, "").empty()) {
+    // The same configuration is applied again without waiting for models that have failed.
+    if (!reload_problem_.empty() && models_->IsReady()) {
+      reload_problem_.clear();
       LOG(INFO) << "the models were read again, and all is well again";
     }
     return true;

@@ -193,6 +193,16 @@ TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_THAT(ErrorOf("- a list\n"), HasSubstr("must be a mapping"));
 }
 
+TEST(ServerOptionsTest, AModelMayHaveTheOlderTypeInsteadOfAPlatform) {
+  ServerOptions options;
+  ASSERT_TRUE(Read("models:\n- {name: a, base_path: /a, model_type: TENSORFLOW}\n"
+                   "- {name: b, base_path: /b}\n",
+                   &options)
+                  .ok());
+  EXPECT_EQ(options.models->model_config_list().config(0).model_platform(), "");
+  EXPECT_EQ(options.models->model_config_list().config(1).model_platform(), "tensorflow");
+}
+
 TEST(ServerOptionsTest, ReadsRollouts) {
   ServerOptions options;
   ASSERT_TRUE(Read("models:\n"

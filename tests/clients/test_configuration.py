@@ -112,6 +112,35 @@ def test_a_broken_file_is_logged_once_until_it_changes(tmp_path):
         wait_until(lambda: "all is well again" in server.log(), server.log)
 
 
+def tessera_health(server):
+    """The exit code of a probe by gRPC."""
+    command = [binary(), "health", f"--address={server.grpc_address}"]
+    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
+
+
+def test_all_is_well_once_each_model_of_a_reload_has_a_version(tmp_path):
+    path = tmp_path / "models.config"
+    base, broken = tmp_path / "m", tmp_path / "broken"
+    shutil.copytree(HALF_PLUS_TWO / "00000123", base / "1")
+    (broken / "1").mkdir(parents=True)
+    (broken / "1" / "saved_model.pb").write_bytes(b"no model")
+    path.write_text(config_text([Model("m", base)]), encoding="utf-8")
+    with Server(
+        f"--model_config_file={path}", "--model_config_file_poll_wait_seconds=1"
+    ) as server, Client(server) as client:
+        path.write_text(config_text([Model("m", base), Model("b", broken)]), encoding="utf-8")
+        wait_until(lambda: "did not become available" in server.log(), server.log)
+        # The file is looked at as often as the base paths are.
+        for version in (2, 3):
+            shutil.copytree(base / "1", base / str(version))
+            wait_for_state(client, "m", version, "AVAILABLE")
+        assert "all is well again" not in server.log()
+        assert tessera_health(server) == 1
+        shutil.copytree(base / "1", broken / "2")
+        wait_until(lambda: "all is well again" in server.log(), server.log)
+        assert tessera_health(server) == 0
+
+
 def at_terminal(arguments, **variables):
     """What a run prints to a terminal."""
     master, slave = pty.openpty()

@@ -166,7 +166,10 @@ def test_the_chart_with_other_values(schemas, tmp_path):
         replicas: 3
         autoscaling: {enabled: false}
         arguments: ["--file_system_poll_wait_seconds=10", "--version_marker_file=DONE"]
-        config: {models: [{name: a, base_path: /models/a}, {name: b, base_path: /models/b}]}
+        config:
+          models: [{name: a, base_path: /models/a}, {name: b, base_path: /models/b}]
+          model_config_file_poll_wait_seconds: 60
+          enable_grpc_healthcheck_service: false
         shutdownGraceSeconds: 60
         resources: {requests: {memory: 4Gi}, limits: {memory: 8Gi, cpu: "4"}}
     """
@@ -183,6 +186,11 @@ def test_the_chart_with_other_values(schemas, tmp_path):
     assert container["args"][1:] == [
         *("--file_system_poll_wait_seconds=10", "--version_marker_file=DONE")
     ]
-    (config,) = schemas.load(rendered["ConfigMap"]["data"]["tessera.yaml"])
+    text = rendered["ConfigMap"]["data"]["tessera.yaml"]
+    assert text.count("model_config_file_poll_wait_seconds:") == 1
+    (config,) = schemas.load(text)
+    assert config["model_config_file_poll_wait_seconds"] == 60
+    assert config["enable_grpc_healthcheck_service"] is False
+    assert config["admin_address"] == "0.0.0.0"
     assert [model["name"] for model in config["models"]] == ["a", "b"]
     assert config["shutdown_grace_seconds"] == 60
