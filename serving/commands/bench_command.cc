@@ -96,9 +96,11 @@ absl::Status Measure(const Options& options, RequestTarget* target, BenchReport 
   report.failures = log.failures();
   const WindowSummary& summary = report.summary;
   if (summary.right + summary.lost == 0) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no request was sent in the ", options.seconds,
-                     " s that were measured, since those before took longer: raise --seconds"));
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no request was sent in the ", options.seconds, " s that were measured, since ",
+        options.rate > 0 ? "none was due at this --rate, or those before took longer"
+                         : "those before took longer",
+        ": raise --seconds"));
   }
   std::fputs((options.json ? BenchJson(report) : BenchText(report)).c_str(), stdout);
   if (summary.lost == 0) return absl::OkStatus();
