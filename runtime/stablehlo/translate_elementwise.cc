@@ -134,8 +134,12 @@ void RoundAwayFromZero(Translator& t, const Operation& op) {
 
 void CubeRoot(Translator& t, const Operation& op) {
   Apply(t, op, 1, [](const std::vector<Expr>& x) {
-    const Expr third = x[0].builder()->Scalar(x[0].dtype(), 1.0 / 3.0);
-    return Call("Sign", {x[0]}) * Call("Pow", {Call("Abs", {x[0]}), third});
+    // A narrow float holds no third that is near enough.
+    const DType dtype = x[0].dtype();
+    const bool is_narrow = DTypeSize(dtype) < DTypeSize(DType::kFloat);
+    const Expr wide = is_narrow ? CastTo(x[0], DType::kFloat) : x[0];
+    const Expr third = x[0].builder()->Scalar(wide.dtype(), 1.0 / 3.0);
+    return CastTo(Call("Sign", {wide}) * Call("Pow", {Call("Abs", {wide}), third}), dtype);
   });
 }
 

@@ -82,6 +82,14 @@ int64_t TakenDimension(const xla::GatherDimensionNumbers& numbers, const Dims& o
   return next == numbers.offset_dims_size() ? taken : -1;
 }
 
+// The second operand of a gather or scatter in a dtype that the ops here take.
+Expr IndicesOf(Translator& t, const Operation& op) {
+  const Expr indices = t.Full(op.operands[1]);
+  if (!t.status().ok()) return indices;
+  const bool is_index = indices.dtype() == DType::kInt32 || indices.dtype() == DType::kInt64;
+  return is_index ? indices : CastTo(indices, DType::kInt64);
+}
+
 void Gather(Translator& t, const Operation& op) {
   if (op.operands.size() != 2) return t.Fail("it has another number of operands");
   const xla::GatherDimensionNumbers numbers = GatherNumbers(t, op);
@@ -89,10 +97,8 @@ void Gather(Translator& t, const Operation& op) {
   const Dims& operand_dims = t.type(op.operands[0]).dimensions;
   const Dims& index_dims = t.type(op.operands[1]).dimensions;
   const Expr operand = t.Full(op.operands[0]);
-  Expr indices = t.Full(op.operands[1]);
+  Expr indices = IndicesOf(t, op);
   if (!t.status().ok()) return;
-  const bool is_index = indices.dtype() == DType::kInt32 || indices.dtype() == DType::kInt64;
-  if (!is_index) indices = CastTo(indices, DType::kInt64);
   const int64_t taken = TakenDimension(numbers, operand_dims, index_dims, sizes);
   if (taken < 0) {
     return t.Set(
@@ -115,7 +121,7 @@ void Gather(Translator& t, const Operation& op) {
 void DynamicGather(Translator& t, const Operation& op) {
   if (op.operands.size() != 3) return t.Fail("it has another number of operands");
   const xla::GatherDimensionNumbers numbers = GatherNumbers(t, op);
-  const Expr indices = t.Full(op.operands[1]);
+  const Expr indices = IndicesOf(t, op);
   t.Set(op.results[0],
         Call("XlaGather",
              {t.Full(op.operands[0]), indices, CastTo(t.Full(op.operands[2]), indices.dtype())},
@@ -135,9 +141,7 @@ void Scatter(Translator& t, const Operation& op) {
   AddAll(OptionalInts(t, op, "scatter_indices_batching_dims"),
          numbers.mutable_scatter_indices_batching_dims());
   numbers.set_index_vector_dim(t.IntAttr(op, "index_vector_dim"));
-  Expr indices = t.Full(op.operands[1]);
-  const bool is_index = indices.dtype() == DType::kInt32 || indices.dtype() == DType::kInt64;
-  if (!is_index) indices = CastTo(indices, DType::kInt64);
+  const Expr indices = IndicesOf(t, op);
   const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
   t.Set(op.results[0], Call("XlaScatter", {t.Full(op.operands[0]), indices, t.Full(op.operands[2])},
                             {{"update_computation", computation},

@@ -91,6 +91,8 @@ bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const 
       std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p < 0; })) {
     return false;
   }
+  const int64_t channels = type.dimensions[3];
+  if (!is_max && (channels == kDynamic || channels == 0 || strides[1] != strides[2])) return false;
   const Expr init = t.Full(op.operands[1]);
   if (!IsIdentity(init, reduction.reducer)) return false;
   Expr input = t.Full(op.operands[0]);
@@ -99,12 +101,16 @@ bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const 
   if (is_padded) {
     input = Call("PadV2", {input, Reshape(t.Ints(padding), t.Ints({4, 2})), init});
   }
-  AttrMap attrs = {{"ksize", window}, {"strides", strides}, {"padding", "VALID"}};
-  Expr result = Call(is_max ? "MaxPool" : "AvgPool", {input}, attrs);
-  if (!is_max) {
-    result = result * t.build().Scalar(type.dtype, static_cast<double>(window[1] * window[2]));
+  AttrMap attrs = {{"strides", strides}, {"padding", "VALID"}};
+  if (is_max) {
+    attrs["ksize"] = window;
+    t.Set(op.results[0], Call("MaxPool", {input}, attrs));
+  } else {
+    // An average times the size of its window is not the sum to the last bit.
+    const Expr ones = Call(
+        "Fill", {t.Ints({window[1], window[2], channels, 1}), t.build().Scalar(type.dtype, 1)});
+    t.Set(op.results[0], Call("DepthwiseConv2dNative", {input, ones}, attrs));
   }
-  t.Set(op.results[0], result);
   return true;
 }
 

@@ -134,6 +134,43 @@ ORDER_BY_TWO_KEYS = (
     "Zv5gN6l2FmPRU820tSB+nZASk8jX39o8O9duyHwRXPupIquexDHlsyj59ob98us79tvv70Dx73+YqQ/w"
     "I/wEb/DNz3h6hqffoB+gf/Y/5dP6eg=="
 )
+# jnp.cumsum(a, 0)
+CUMULATIVE_SUMS = (
+    "eNp9Udtq20AQ3fVoshWLuqjCGBMWYYxRRLAdE0xweiMtTRuakKSFvoq1pRAF3dAlab6i39Df6c/0qe9d"
+    "xQmlDXRAM7PnzOyZHZ0c//xkfa7VMok+HJ8G17PJbD7ZIXSAFG0KHIRwepvu0IPb8y4dMyHEkAvO9ffg"
+    "BYeR4FPemnBa74pvpxS5ALsnGHN6Tq/zDFwpqQ0oXQDGLYE2YtemBHvYx03Z66OUmxRdHOBQDimOpEfR"
+    "k9sUfYDnQ+FaunhtcluOgcqpRQFeW3DwVs7krpzLPZeZLe/a1HUOPPJ/c63B1n36cDE1aafj43eT+5RL"
+    "0wfT1BODnoCaPpqmaTztID3XZcz4BdTCMwrM8AE58AFhhyNdCxQ0AnjWZczwWsrUDDXXDG0ZyplxA6aj"
+    "GfMNWHodhyCAAVhfQOvpzTNjrFEUTDAiNvTCUDcaure9gW0ARUp+4ELvfuDYQs7RG414f+QvxNDv23ZX"
+    "cHvZxEkdZ+T6MslJmodNEpEyqpsy0z+ZXDTZqo0rlSR3Mc+qWmV1my/LXIUrVdVBnAVhnLZYGYXNKgpu"
+    "4izMb1pAhWEbrtTXSVNFVVBdqiIKijy5TfOyuIyrlKRaeZI1aVCoso7rWEv8wcqoSGItQq7iOggSlS5D"
+    "1eb7rdt6sQZe+VN9+ke8atLHyD5Rjxu3Vk2qOf9vhqxRUpTxtaqj+2Owc/eWMqqapH34RU7WOUmV3mLR"
+    "LPW45MmRgx7l4+nLd+9hV8fx7hwWfG+6t5jDEXzks5PZ6ew3sS2mVg=="
+)
+# lax.reduce_window(a, -jnp.inf, lax.max, (5, 7), (1, 1), "SAME")
+WINDOW_MAXIMA = (
+    "eNptUduK2zAQlTKeVYUwwphgQhAmBJOaJUlDWcr2SvpQ+rBle4G+Gif2slp8w5e9vPUHSj+h/9Of6R+0"
+    "lTcpZdsKiTMzZ0ZnRnpz8v29/aGNN1n6+uQ0ulwtVkeLB4T6SFFSEGBL1xv7U9DrIQ2YlHIqpBD9ud2g"
+    "lj26JiR8+eWUopDgSI8x13O9wbeBr0bUAVT+BJiwJTqIrkMJDtHDkfIojlEpRdHHiZpSnPq2YXcLILTp"
+    "VAIsbVg9VIGaqVAd+sgJ+fTTd6jvrgf71N8If6FvT3Bvsj1STgeDkIoQg5VQPATOHWDAQqA8RM659RXp"
+    "O5PFrM9AEd9SYNYNcBfkkLCXgID8lSlAAPERODDzUsyam+lQMMGIfQCASAEsg2CNgR2Yayj5Yc2lkJNg"
+    "ptY4CsJjbxqOnKEUzqbTWasLcnmelSQvky5LSZ22XV2Y7yBnXbHtcVsWTRsXbW9v6jJOtnHTRrqIEp33"
+    "sTpNum0aXekiKa/6QB5f67y75S7i60XXpE3UnMdVGlVldpOXdXWum5zkRnVRmLwqrlvdaiPzJ1anVaaN"
+    "ELnQbRRlcb5JYhL33v2nO+95uLyrbGTv8uQf/jH5T4lpsU6bLutnOivJzjZDmIepuo3pgtwLBc6omB3O"
+    "jx7BMTwRwbPgRfALcYiQrA=="
+)
+# lax.reduce_window(a, 0., lax.add, (1, 7, 7, 1), (1, 1, 1, 1), "VALID")
+WINDOW_COUNTS = (
+    "eNptUduK2zAQlTKeVYUwwphgQhAiGJOaJUlDWcr2SvpQ+rClN+ircWIv8dY3fNntfkTpJ/SP+intL1Ru"
+    "upRtKyTOzDkzmhnp1dmPd/b7Lt7m6cuz19Hlerk+Wd4jVCNFSUGALV1vqn34uPFowKSUvpBCDOfXBrUa"
+    "0DWU0HL1haKQ4ErGtHY91xt9G2k1oQ6g0jNgwpboILoOJThGDyfKozhFpRRFjTPlU/S1NOphAYQ29R2A"
+    "lQ3r+ypQcxWqY418ELVL9dj5HUm03Nxksb/whqecjkYhZVyFnAczmxmwuQFwuDNMGgLlITqcW1+RvjXh"
+    "zPoMFPENBWZdA3fBGxP2HBCQvwBmEMQH4GCbt2LWwoyHgglG7CMARApgGQRrCuzIXEPJd2shhZwFc7XB"
+    "SRCeSj+cOGMpnG2f5V1Wkst9XpGiSvo8JU3a9U1pPoSc9+VuwF1Vtl1cdoO9bao42cVtF2VllGTFwDVp"
+    "0u/S6Cork+pqIOIkGeAi/rTs27SN2n1cp1Fd5ddF1dT7rC1IYSouy76I6rjpsi4zJf5wTVrnmSlCLrIu"
+    "ivK42CYxiQfv7uOD9zRc3a7a9sVtnfyjPyT/STEtNmnb58M85xU52KSIzaPU/dZ0Qe6EAudUzI8XJw/g"
+    "FB6J4EnwLPgJ7RWOAQ=="
+)
 RELU_OF_A_BROADCAST = (
     "eNolj8tKxEAQRbus1LRNE5omhGYYQhausnAYl24VxcWIg65chbzEhjwkkwz+gZ/oZ/gLVvTAhcOluFCP"
     "+5/n8GUqyrZ52D/lp6vtbrsTkBBQCKhRm8htUrxOQrA6+gdDzaQGQ2eki+TZF1kHiJyYc+uAjAPJURxN"
@@ -234,3 +271,28 @@ def test_sorting_by_two_keys_looks_at_the_second_where_the_first_are_equal(tmp_p
     keys = [[2, 5], [1, 7], [2, -1], [0.0, 3], [-0.0, 2], [1, 7], [2, 5], [-4, 9]]
     answer = json.loads(run(model, a=keys).stdout)["outputs"]
     assert answer == [7, 4, 3, 1, 5, 2, 0, 6]
+
+
+def test_cumulative_sums_are_sums_of_windows(tmp_path):
+    model = model_of(tmp_path, CUMULATIVE_SUMS, {"a": (tf.float32, [40, 2])}, tf.float32)
+    numbers = np.arange(80).reshape(40, 2) % 7 - 2.0
+    answer = json.loads(run(model, a=numbers.tolist()).stdout)["outputs"]
+    np.testing.assert_array_equal(answer, np.cumsum(numbers, 0))
+
+
+def test_maxima_of_windows_in_two_dimensions(tmp_path):
+    model = model_of(tmp_path, WINDOW_MAXIMA, {"a": (tf.float32, [9, 12])}, tf.float32)
+    numbers = np.arange(108).reshape(9, 12) * 31 % 109 - 60.0
+    answer = json.loads(run(model, a=numbers.tolist()).stdout)["outputs"]
+    padded = np.pad(numbers, ((2, 2), (3, 3)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (5, 7))
+    np.testing.assert_array_equal(answer, windows.max((2, 3)))
+
+
+def test_sums_of_windows_are_exact(tmp_path):
+    """A count of 26.999998 ones would be 26 as an integer."""
+    model = model_of(tmp_path, WINDOW_COUNTS, {"a": (tf.float32, [2, 9, 8, 3])}, tf.float32)
+    numbers = (np.arange(432).reshape(2, 9, 8, 3) * 31 % 43 < 23).astype(np.float32)
+    answer = json.loads(run(model, a=numbers.tolist()).stdout)["outputs"]
+    windows = np.lib.stride_tricks.sliding_window_view(numbers, (7, 7), (1, 2))
+    np.testing.assert_array_equal(answer, windows.sum((4, 5)))

@@ -1,5 +1,7 @@
 // XlaReduceWindow and XlaSelectAndScatter: reductions over windows, and their gradient.
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -106,6 +108,13 @@ class ReduceWindowKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Tensor accumulated, Repeated(ctx, ctx.input(1), count));
     std::vector<int64_t> offset(rank, 0);
     std::vector<Tensor> results;
+    const std::optional<WindowGeometry> padded = PaddedForDoubling(geometry, input, count);
+    if (padded.has_value()) {
+      ASSIGN_OR_RETURN(const Tensor values, ReduceByDoubling(ctx, geometry, *padded));
+      RETURN_IF_ERROR(computation_.Apply(ctx, {accumulated, values}, types_, &results));
+      CopyElements(output->dtype(), results[0].raw(), output->mutable_raw(), count);
+      return absl::OkStatus();
+    }
     do {
       ASSIGN_OR_RETURN(Tensor values,
                        Pick(ctx, input, geometry.ElementsAt(offset, count), &ctx.input(1)));
@@ -117,6 +126,93 @@ class ReduceWindowKernel final : public OpKernel {
   }
 
  private:
+  // Returns how the padded operand lies if large windows lie side by side, as those of cumulative
+  // sums do, of which each shares all elements but one with the next.
+  static std::optional<WindowGeometry> PaddedForDoubling(const WindowGeometry& geometry,
+                                                         const Tensor& input, int64_t count) {
+    constexpr int64_t kMinWindow = 16;
+    int64_t size = 1, padded = 1;
+    WindowGeometry whole = geometry;
+    for (size_t d = 0; d < geometry.window.size(); ++d) {
+      if (geometry.strides[d] != 1 || geometry.base_dilations[d] != 1 ||
+          geometry.window_dilations[d] != 1) {
+        return std::nullopt;
+      }
+      whole.window[d] = 1;
+      size = MultiplyWithoutOverflow(size, geometry.window[d]);
+      if (size < 0) return std::nullopt;
+    }
+    if (size < kMinWindow || !whole.Complete(input.shape()).ok()) return std::nullopt;
+    for (int64_t extent : whole.result) {
+      padded = MultiplyWithoutOverflow(padded, extent);
+      if (padded < 0) return std::nullopt;
+    }
+    const bool is_small = padded / 4 <= input.num_elements() + count;
+    return is_small ? std::make_optional(std::move(whole)) : std::nullopt;
+  }
+
+  // Reduces the windows of one dimension after another, without the initial value. Windows of twice
+  // the length are made of two that lie behind each other.
+  absl::StatusOr<Tensor> ReduceByDoubling(KernelContext& ctx, const WindowGeometry& geometry,
+                                          const WindowGeometry& padded) const {
+    std::vector<int64_t> extents = padded.result;
+    int64_t count = 1;
+    for (int64_t extent : extents) count *= extent;
+    const std::vector<int64_t> start(extents.size(), 0);
+    ASSIGN_OR_RETURN(Tensor values,
+                     Pick(ctx, ctx.input(0), padded.ElementsAt(start, count), &ctx.input(1)));
+    for (size_t d = 0; d < extents.size(); ++d) {
+      int64_t inner = 1;
+      for (size_t e = d + 1; e < extents.size(); ++e) inner *= extents[e];
+      const int64_t window = geometry.window[d];
+      Tensor windows, power = values;  // of the lengths `length` and `bit`
+      int64_t length = 0;
+      for (int64_t bit = 1; bit <= window; bit *= 2) {
+        if ((window & bit) != 0) {
+          if (length == 0) {
+            windows = power;
+          } else {
+            ASSIGN_OR_RETURN(windows, Join(ctx, windows, extents[d] - length + 1, power,
+                                           extents[d] - bit + 1, length, inner));
+          }
+          length += bit;
+        }
+        if (bit * 2 > window) break;
+        const int64_t extent = extents[d] - bit + 1;
+        ASSIGN_OR_RETURN(power, Join(ctx, power, extent, power, extent, bit, inner));
+      }
+      values = std::move(windows);
+      extents[d] -= window - 1;
+    }
+    return values;
+  }
+
+  // Reduces the windows `first` with those of `second` that lie `distance` further along a
+  // dimension, which has this many of both.
+  absl::StatusOr<Tensor> Join(KernelContext& ctx, const Tensor& first, int64_t num_first,
+                              const Tensor& second, int64_t num_second, int64_t distance,
+                              int64_t inner) const {
+    const int64_t count = std::min(num_first, num_second - distance);
+    ASSIGN_OR_RETURN(const Tensor a, Part(ctx, first, num_first, 0, count, inner));
+    ASSIGN_OR_RETURN(const Tensor b, Part(ctx, second, num_second, distance, count, inner));
+    std::vector<Tensor> results;
+    RETURN_IF_ERROR(computation_.Apply(ctx, {a, b}, types_, &results));
+    return std::move(results[0]);
+  }
+
+  // Elements [begin, begin + count) along a dimension of `extent`, as a vector.
+  static absl::StatusOr<Tensor> Part(KernelContext& ctx, const Tensor& values, int64_t extent,
+                                     int64_t begin, int64_t count, int64_t inner) {
+    const int64_t outer = values.num_elements() / (extent * inner);
+    ASSIGN_OR_RETURN(Tensor part, ctx.AllocateTemp(values.dtype(), {outer * count * inner}));
+    const size_t size = DTypeSize(values.dtype());
+    for (int64_t o = 0; o < outer; ++o) {
+      CopyElements(values.dtype(), values.raw() + (o * extent + begin) * inner * size,
+                   part.mutable_raw() + o * count * inner * size, count * inner);
+    }
+    return part;
+  }
+
   const ElementFunction computation_;
   const std::vector<DType> types_;
 };
