@@ -28,6 +28,15 @@ bool AreEqual(const Attribute& a, const Attribute& b) {
   return std::holds_alternative<std::monostate>(a.value);
 }
 
+bool IsElementwise(const Operation& op) {
+  for (const absl::Span<const NamedHandler> family : {ElementwiseHandlers(), IntegerHandlers()}) {
+    for (const NamedHandler& entry : family) {
+      if (entry.op == op.name) return true;
+    }
+  }
+  return op.name == "constant";
+}
+
 // Says of a comparator, whose arguments are an element and another one of each operand in turn,
 // whether one of its values is to the first elements what another is to the others.
 class Mirror {
@@ -46,16 +55,19 @@ class Mirror {
     return maker == makers_.end() ? nullptr : maker->second;
   }
 
+  // True only for what element-wise ops, which take all elements at once, make of an argument: any
+  // other value is no key of an element.
   bool Reflects(ValueId first, ValueId other) {
-    if (Compare(first, other)) return true;
     known_.clear();
-    return false;
+    uses_argument_ = false;
+    return Compare(first, other) && uses_argument_;
   }
 
  private:
   bool Compare(ValueId first, ValueId other) {
     const auto argument = arguments_.find(first);
     if (argument != arguments_.end()) {
+      uses_argument_ = true;
       const auto others = arguments_.find(other);
       return others != arguments_.end() && argument->second % 2 == 0 &&
              others->second == argument->second + 1;
@@ -64,7 +76,7 @@ class Mirror {
     const Operation* const b = MakerOf(other);
     if (a == nullptr || b == nullptr) return first == other;  // values from outside
     if (a->name != b->name || a->operands.size() != b->operands.size() || !a->regions.empty() ||
-        a->results.size() != 1 || b->results.size() != 1 ||
+        a->results.size() != 1 || b->results.size() != 1 || !IsElementwise(*a) ||
         a->attributes.size() != b->attributes.size()) {
       return false;
     }
@@ -85,6 +97,7 @@ class Mirror {
   absl::flat_hash_map<ValueId, size_t> arguments_;
   absl::flat_hash_map<ValueId, const Operation*> makers_;
   absl::flat_hash_set<std::pair<ValueId, ValueId>> known_;  // true unless another is false
+  bool uses_argument_ = false;
 };
 
 // A key by which elements are sorted, where a comparator compares those of two elements.
