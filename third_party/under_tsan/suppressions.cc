@@ -19,6 +19,9 @@ extern "C" const char* __tsan_default_suppressions() {
       // lock-free queue of libgrpc++.so lies between them and the end, with which OnDone() of our
       // reactors is left out too. It only lets go of the reactor.
       "race:::CallOnDone\n"
+      // Fills the context of a call, which the counter of calls allocated on the polling thread:
+      // the same kind of queue lies between them.
+      "race:CallbackUnaryHandler*::ServerCallbackUnaryImpl::ServerCallbackUnaryImpl\n"
       // Counts who shares a status; the last one frees it, on whatever thread. The texts in it are
       // strings, whose code the library finds in the program: the library is not the direct caller.
       "race:libabsl_status.so\n"
