@@ -15,24 +15,26 @@ class LstmLoopKernel : public FusedLoopKernel {
 
   absl::Status Prepare(const PrepareContext& context) override {
     RETURN_IF_ERROR(FusedLoopKernel::Prepare(context));
-    return steps_.Prepare(context);
+    return steps_.Prepare(context, positions());
   }
 
  private:
+  LstmGatePositions positions() const {
+    const auto at = [&](int gate) { return static_cast<int>(gates()[gate]); };
+    return {at(0), at(1), at(2), at(3)};
+  }
+
   absl::Status CheckCell(KernelContext&, int64_t) const override { return absl::OkStatus(); }
 
   absl::Status RunSteps(KernelContext& ctx, const Steps& steps) const override {
     const int64_t batch = steps.batch, units = steps.units;
     ASSIGN_OR_RETURN(const Tensor sums, ctx.AllocateTemp(DType::kFloat, {1, batch, 4 * units}));
     ASSIGN_OR_RETURN(const Tensor tanh_c, ctx.AllocateTemp(DType::kFloat, {1, batch, units}));
-    const LstmGatePositions positions = {static_cast<int>(gates()[0]), static_cast<int>(gates()[1]),
-                                         static_cast<int>(gates()[2]),
-                                         static_cast<int>(gates()[3])};
     Tensor c = steps.states[1];
     c.Reshape({1, batch, units});
     return steps_.Run(
         ctx,
-        {.sizes = {.steps = steps.count, .batch = batch, .units = units, .positions = positions},
+        {.sizes = {.steps = steps.count, .batch = batch, .units = units, .positions = positions()},
          .forget_bias = forget_bias_,
          .recurrent = ctx.input(recurrent_input()),
          .inputs = steps.inputs,

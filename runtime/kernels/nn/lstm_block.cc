@@ -137,7 +137,7 @@ class LstmForwardKernel : public LstmKernel {
   absl::Status Prepare(const PrepareContext& context) override {
     const int64_t inputs = constant_rows_ - constant_cells_;
     RETURN_IF_ERROR(input_product_->PrepareRows(context, 0, inputs, WeightUse::kOnceARun));
-    return steps_.PrepareRows(context, inputs, constant_rows_);
+    return steps_.PrepareRows(context, positions_, inputs, constant_rows_);
   }
 
   absl::Status Compute(KernelContext& ctx) override {

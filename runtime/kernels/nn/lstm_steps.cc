@@ -67,19 +67,66 @@ absl::Status LstmDirection<StepOperands, Cell, Pass>::Run(KernelContext& ctx,
   const LstmSizes& s = operands.sizes;
   // There may be any number of steps if nothing is computed in them.
   if (s.units == 0 || s.batch == 0) return absl::OkStatus();
-  std::unique_ptr<Pass> pass;
-  if (may_pack_ && PackingPays(s)) {
-    const Tensor& recurrent = operands.recurrent;
-    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, recurrent.data<float>()));
-  }
+  std::unique_ptr<Pass> own;
+  ASSIGN_OR_RETURN(const Pass* const pass, PassFor(ctx, operands, &own));
   const RecurrentRow row{.steps = s.steps, .units = s.units, .gates = 4};
   return ForEachBatchShare(ctx, s.batch, row, [&](int64_t begin, int64_t end) {
     return pass == nullptr ? RunRows(ctx, operands, begin, end)
                            : pass->Run(ctx, PassOperands(operands), begin, end);
   });
 }
+
+template <typename StepOperands, typename Cell, typename Pass>
+absl::StatusOr<const Pass*> LstmDirection<StepOperands, Cell, Pass>::PassFor(
+    KernelContext& ctx, const Operands& operands, std::unique_ptr<Pass>* own) const {
+  const LstmSizes& s = operands.sizes;
+  const Tensor& recurrent = operands.recurrent;
+  if (kept_pass_ != nullptr && recurrent.raw() == kept_weights_.raw()) return kept_pass_.get();
+  // The products keep a packed copy of constants.
+  if (!is_fast_ || constant_.has_value() || !PackingPays(s)) return nullptr;
+  ASSIGN_OR_RETURN(*own, make_pass_(ctx, {.units = s.units,
+                                          .positions = s.positions,
+                                          .recurrent = recurrent.data<float>()}));
+  return own->get();
+}
+
+template <typename StepOperands, typename Cell, typename Pass>
+absl::StatusOr<bool> LstmDirection<StepOperands, Cell, Pass>::KeepPass(
+    const PrepareContext& context, const LstmGatePositions& positions, int64_t first, int64_t end) {
+  const Tensor& w = constant_;
+  const int64_t units = end - first;
+  const bool fits = is_fast_ && w.has_value() && w.dtype() == DType::kFloat && w.rank() == 2 &&
+                    first >= 0 && units > 0 && end <= w.dim(0) && w.dim(1) == 4 * units;
+  if (!fits) return false;
+  StepContext step;
+  step.intra_op_pool = context.pool;
+  KernelContext ctx(step, context.device);
+  const Tensor recurrent = w.Slice(first, end);
+  ASSIGN_OR_RETURN(kept_pass_, make_pass_(ctx, {.units = units,
+                                                .positions = positions,
+                                                .recurrent = recurrent.data<float>(),
+                                                .constant = true}));
+  if (kept_pass_ != nullptr) kept_weights_ = recurrent;
+  return kept_pass_ != nullptr;
+}
+
 template class LstmDirection<LstmStepOperands, LstmCell, LstmForwardPass>;
 template class LstmDirection<LstmGradientOperands, LstmCellGradient, LstmBackwardPass>;
+
+absl::Status LstmSteps::Prepare(const PrepareContext& context, const LstmGatePositions& positions) {
+  const int64_t rows = constant_.rank() == 2 ? constant_.dim(0) : 0;
+  ASSIGN_OR_RETURN(const bool has_pass, KeepPass(context, positions, 0, rows));
+  if (has_pass) return absl::OkStatus();
+  return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
+}
+
+absl::Status LstmSteps::PrepareRows(const PrepareContext& context,
+                                    const LstmGatePositions& positions, int64_t first,
+                                    int64_t end) {
+  ASSIGN_OR_RETURN(const bool has_pass, KeepPass(context, positions, first, end));
+  if (has_pass) return absl::OkStatus();
+  return product_->PrepareRows(context, first, end, WeightUse::kEachStep);
+}
 
 LstmForwardOperands LstmSteps::PassOperands(const Operands& o) const {
   const StepMatrices<float> sums = MatricesOf(o.sums);

@@ -24,7 +24,7 @@ struct LstmSizes {
 };
 
 // The steps of one direction, for shares of the batch: by a pass that packs the recurrent weights
-// for all steps, or by a product and a cell a step.
+// for all steps, or for all runs if they are constant, or by a product and a cell a step.
 template <typename StepOperands, typename Cell, typename Pass>
 class LstmDirection {
  public:
@@ -34,16 +34,21 @@ class LstmDirection {
   absl::Status Run(KernelContext& ctx, const Operands& operands) const;
 
  protected:
-  // The recurrent weights are input `recurrent_input` of the kernel, or derived from it. A run may
-  // pack them for its own steps if the products do not keep a packed copy, as they do of constants,
-  // and may depend on the number of rows.
+  // The recurrent weights are input `recurrent_input` of the kernel, or derived from it.
   LstmDirection(const KernelBuild& build, int recurrent_input)
       : cell_(build),
         make_pass_(build),
-        may_pack_(build.constant_input(recurrent_input) == nullptr &&
-                  build.numerics() == Numerics::kFast),
+        is_fast_(build.numerics() == Numerics::kFast),
+        constant_(build.constant_input(recurrent_input) == nullptr
+                      ? Tensor()
+                      : *build.constant_input(recurrent_input)),
         product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
   virtual ~LstmDirection() = default;
+
+  // Makes the pass of all runs if the recurrent weights are the rows [first, end) of a constant
+  // matrix of float, and if such a pass may be used. Returns false otherwise.
+  absl::StatusOr<bool> KeepPass(const PrepareContext& context, const LstmGatePositions& positions,
+                                int64_t first, int64_t end);
 
   virtual typename Pass::Operands PassOperands(const Operands& operands) const = 0;
   // Runs all steps for the rows [begin, end) of the batch by a product and a cell a step.
@@ -52,8 +57,18 @@ class LstmDirection {
 
   const Primitive<Cell> cell_;
   const Primitive<Pass> make_pass_;
-  const bool may_pack_;
+  // The sums of passes depend on the number of rows, so that strict numerics rule them out.
+  const bool is_fast_;
+  const Tensor constant_;  // the input with the weights; without a value if it is not constant
   const std::unique_ptr<MatMul> product_;
+  Tensor kept_weights_;  // the weights of kept_pass_
+  std::unique_ptr<const Pass> kept_pass_;
+
+ private:
+  // Returns the pass for these weights, or null if the steps need none. `own` keeps it if it is
+  // made for this run.
+  absl::StatusOr<const Pass*> PassFor(KernelContext& ctx, const Operands& operands,
+                                      std::unique_ptr<Pass>* own) const;
 };
 
 // Tensors with one matrix a step, [steps, batch, ...], may have only one in all, [1, batch, ...],
@@ -78,13 +93,10 @@ class LstmSteps final : public LstmDirection<LstmStepOperands, LstmCell, LstmFor
       : LstmDirection(build, recurrent_input) {}
 
   // Packs the recurrent weights if they are constant. Errors: those of MatMul::Prepare().
-  absl::Status Prepare(const PrepareContext& context) {
-    return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
-  }
+  absl::Status Prepare(const PrepareContext& context, const LstmGatePositions& positions);
   // Likewise if the recurrent weights are the rows [first, end) of the input.
-  absl::Status PrepareRows(const PrepareContext& context, int64_t first, int64_t end) {
-    return product_->PrepareRows(context, first, end, WeightUse::kEachStep);
-  }
+  absl::Status PrepareRows(const PrepareContext& context, const LstmGatePositions& positions,
+                           int64_t first, int64_t end);
 
  private:
   LstmForwardOperands PassOperands(const Operands& operands) const override;

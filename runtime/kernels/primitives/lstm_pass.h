@@ -1,7 +1,7 @@
 // The primitives of all steps of an LSTM over a sequence, forward and backward, with the recurrent
 // weights packed once for all steps.
 //
-//   ASSIGN_OR_RETURN(const auto pass, make_pass(ctx, units, positions, recurrent));
+//   ASSIGN_OR_RETURN(const auto pass, make_pass(ctx, {.units = units, ...}));
 //   if (pass != nullptr) return pass->Run(ctx, operands, /*begin=*/0, /*end=*/batch);
 //
 // All matrices are of float, row-major and without gaps, [batch, units] or, with the four gates
@@ -54,22 +54,34 @@ struct LstmBackwardOperands {
   StepMatrices<float> d_sums;            // [batch, 4 * units]
 };
 
+// The recurrent weights of a pass.
+struct LstmWeights {
+  int64_t units = 0;
+  LstmGatePositions positions;
+  const float* recurrent = nullptr;  // [units, 4 * units]
+  // True if they are constants of the graph: all runs share the pass, and the memory of the packed
+  // weights is long-lived.
+  bool constant = false;
+};
+
 // All steps of one direction.
 template <typename PassOperands>
 class LstmPass {
  public:
   using Operands = PassOperands;
 
-  // Packs `recurrent`, [units, 4 * units]. Returns null if the processor has no such pass, or if a
-  // weight is infinite or NaN. The caller then computes a product and a cell for each step. Errors:
-  // RESOURCE_EXHAUSTED.
-  using Function = absl::StatusOr<std::unique_ptr<LstmPass>>(KernelContext& ctx, int64_t units,
-                                                             const LstmGatePositions& positions,
-                                                             const float* recurrent);
+  // Packs the weights, which are not referred to afterwards. Returns null if the processor has no
+  // such pass or a faster product for these weights, or if a weight is infinite or NaN. The caller
+  // then computes a product and a cell for each step. Errors: RESOURCE_EXHAUSTED.
+  using Function = absl::StatusOr<std::unique_ptr<LstmPass>>(KernelContext& ctx,
+                                                             const LstmWeights& weights);
   virtual ~LstmPass() = default;
 
-  // Runs all steps for the rows [begin, end) of the batch, on the calling thread. A row's results
-  // do not depend on the others. Thread-safe. Errors: RESOURCE_EXHAUSTED for scratch memory.
+  // Runs all steps for the rows [begin, end) of the batch. Several rows are computed on the calling
+  // thread; the units of a single row are shared between the threads of the step if that pays. A
+  // row's results depend neither on the other rows nor on the number of threads, but a single row
+  // may differ in its last bits from one of several. Thread-safe. Errors: RESOURCE_EXHAUSTED for
+  // scratch memory.
   virtual absl::Status Run(KernelContext& ctx, const Operands& operands, int64_t begin,
                            int64_t end) const = 0;
 };

@@ -89,24 +89,25 @@ constexpr int64_t kSkinnyRows = 2, kMaxPanelGroup = 4;
 template <int kCount>
 constexpr int64_t kPanelGroup = kLanes == 16 ? kMaxPanelGroup : 2 / kCount;
 
-// Computes the rows of kPanelGroup panels of a product with one position. The additions and their
-// order are those of Sum().
+// Computes the rows of kPanelGroup panels of a product with one position. The additions are those
+// of Sum(), and so is their order unless it is reversed.
 template <int kCount>
 void SumPanels(const Product& p, int64_t first, const float* weights, const Destination& to) {
   constexpr int kVectors = kPanelGroup<kCount> * kBlock / kLanes;
   const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
-  const int64_t end = std::min(p.end_block * kBlock, p.rows.depth);
+  const int64_t depth = std::min(p.end_block * kBlock, p.rows.depth) - begin;
   const float* const rows = static_cast<const float*>(p.rows.data) + first * step;
+  const int64_t advance = p.backwards ? -1 : 1;
+  int64_t term = p.backwards ? begin + depth - 1 : begin;
   Vector sums[kCount][kVectors];
-  for (int64_t from = begin; from < end; from += kDepthBlock) {
+  for (int64_t done = 0; done < depth; done += kDepthBlock) {
     Vector part[kCount][kVectors];
 #pragma GCC unroll 2
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) part[i][v] = Vector{};
     }
-    const int64_t until = std::min(from + kDepthBlock, end);
-    for (int64_t term = from; term < until; ++term) {
+    for (int64_t left = std::min(kDepthBlock, depth - done); left > 0; --left, term += advance) {
       const float* const strips = weights + term * kStripColumns;
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
@@ -120,7 +121,7 @@ void SumPanels(const Product& p, int64_t first, const float* weights, const Dest
     for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        sums[i][v] = from == begin ? part[i][v] : sums[i][v] + part[i][v];
+        sums[i][v] = done == 0 ? part[i][v] : sums[i][v] + part[i][v];
       }
     }
   }
@@ -300,7 +301,10 @@ class Kernel final : public MicroKernel {
   int64_t MultiplyGroups(const Product& p, int64_t first, int64_t panel, int64_t end,
                          const int64_t* row_offsets, const Epilogue& epilogue, float* out) const {
     constexpr int64_t kGroup = kPanelGroup<kCount>;
-    for (; panel + kGroup <= end; panel += kGroup) {
+    const int64_t groups = std::max<int64_t>(0, end - panel) / kGroup,
+                  rest = panel + groups * kGroup;
+    for (int64_t group = 0; group < groups; ++group) {
+      panel = p.backwards ? rest - (group + 1) * kGroup : rest - (groups - group) * kGroup;
       Epilogue last = epilogue;
       if (last.bias != nullptr) last.bias += panel * kBlock;
       const Destination to{last, row_offsets, p.columns - panel * kBlock, out + panel * kBlock};
@@ -312,7 +316,7 @@ class Kernel final : public MicroKernel {
         Activate(epilogue, std::min(to.columns, kGroup * kBlock), to.out + row_offsets[i]);
       }
     }
-    return panel;
+    return rest;
   }
 
   static float* At(const Rows& rows, int64_t row) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/kernels/primitives/cpu/testing/random_floats.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -145,7 +146,8 @@ class LstmPassTest : public ::testing::Test {
   template <typename Pass>
   std::unique_ptr<Pass> Make(const Lstm& lstm) {
     auto* const make = PrimitiveImplementations<Pass>::Find(kCpu);
-    auto pass = make(ctx_, lstm.units, kPositions, lstm.recurrent.data());
+    auto pass = make(
+        ctx_, {.units = lstm.units, .positions = kPositions, .recurrent = lstm.recurrent.data()});
     EXPECT_TRUE(pass.ok()) << pass.status();
     return *std::move(pass);
   }
@@ -180,6 +182,36 @@ TEST_F(LstmPassTest, GivesWhatProductsAndCellsGive) {
       ExpectNear(got.d_h, expected.d_h, "d_h");
       ExpectNear(got.d_c, expected.d_c, "d_c");
     }
+  }
+}
+
+TEST_F(LstmPassTest, ThreadsShareTheUnitsOfASingleRow) {
+  ThreadPool pool({.name = "units", .num_threads = 3});
+  StepContext step;
+  step.intra_op_pool = &pool;
+  KernelContext several(step, nullptr);
+  // The first has no whole panels for each gate, and the second has more threads than shares.
+  for (const int64_t units : {150, 160, 224, 320}) {
+    SCOPED_TRACE(testing::Message() << units << " units");
+    Lstm expected(12, 1, units, true), alone = expected, shared = expected, in_place = expected;
+    RunForwardStepByStep(&expected);
+    const auto pass = Make<LstmForwardPass>(expected);
+    ASSERT_TRUE(pass->Run(ctx_, alone.Forward(), 0, 1).ok());
+    ExpectNear(alone.gates, expected.gates, "gates");
+    ExpectNear(alone.tanh_c, expected.tanh_c, "tanh_c");
+    ExpectNear(alone.h, expected.h, "h");
+    ASSERT_TRUE(pass->Run(several, shared.Forward(), 0, 1).ok());
+    EXPECT_EQ(shared.gates, alone.gates);
+    EXPECT_EQ(shared.c, alone.c);
+    EXPECT_EQ(shared.tanh_c, alone.tanh_c);
+    EXPECT_EQ(shared.h, alone.h);
+    // The outputs overwrite what the other threads still multiply.
+    LstmForwardPass::Operands o = in_place.Forward();
+    o.h = {in_place.h0.data(), 0};
+    o.c = {in_place.c0.data(), 0};
+    ASSERT_TRUE(pass->Run(several, o, 0, 1).ok());
+    EXPECT_EQ(in_place.h0, std::vector<float>(alone.h.end() - units, alone.h.end()));
+    EXPECT_EQ(in_place.c0, std::vector<float>(alone.c.end() - units, alone.c.end()));
   }
 }
 

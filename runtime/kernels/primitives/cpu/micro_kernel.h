@@ -54,6 +54,10 @@ struct Product {
   // blocks.
   int64_t first_block = 0, end_block = 0;
   PrefetchRange prefetch;  // the weights to prefetch during the multiplication
+  // Read the weights from the last one to the first one, and sum the products in this order. Loops
+  // over the same weights that change the direction each time find the last of them in the
+  // first-level cache. Only MultiplyPanels() of skinny rows does so; others ignore it.
+  bool backwards = false;
 };
 
 // The functions of one implementation. It has no state, and is therefore thread-safe.
