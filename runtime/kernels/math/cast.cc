@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/tensor/raw_elements.h"
 
 namespace tessera {
 namespace {
@@ -26,11 +27,22 @@ int MantissaBits(DType dtype) {
   }
 }
 
+bool IsInt4(DType dtype) { return dtype == DType::kInt4 || dtype == DType::kUint4; }
+
+// Whether int4 and uint4 are converted to and from `dtype`. TensorFlow takes integers alone.
+bool ConvertsInt4(DType dtype) {
+  return (IsInteger(dtype) || IsQuantized(dtype)) && dtype != DType::kInt2 &&
+         dtype != DType::kUint2;
+}
+
 // The integers as which quantised numbers are stored: these are converted, whatever their scale is.
+// Integers of 4 bits are stored in bytes, sign-extended if they have a sign.
 DType StoredAs(DType dtype) {
   switch (dtype) {
+    case DType::kInt4:
     case DType::kQint8:
       return DType::kInt8;
+    case DType::kUint4:
     case DType::kQuint8:
       return DType::kUint8;
     case DType::kQint16:
@@ -51,9 +63,12 @@ class CastKernel : public OpKernel {
       : from_(StoredAs(build.attr<DType>("SrcT"))),
         to_(StoredAs(build.attr<DType>("DstT"))),
         cast_(build) {
-    if (!Cast::Supports(from_, to_) && from_ != to_) {
+    const DType from = build.attr<DType>("SrcT"), to = build.attr<DType>("DstT");
+    const bool has_int4 =
+        (!IsInt4(from) || ConvertsInt4(to)) && (!IsInt4(to) || ConvertsInt4(from));
+    if ((!Cast::Supports(from_, to_) && from_ != to_) || !has_int4) {
       build.Fail(absl::UnimplementedError(
-          absl::StrCat("cannot cast ", DTypeName(from_), " to ", DTypeName(to_))));
+          absl::StrCat("cannot cast ", DTypeName(from), " to ", DTypeName(to))));
     }
     // TensorFlow rounds doubles to bfloat16 whatever is asked for, and the mantissa of a half or
     // bfloat16 fits into all that is wider.
@@ -66,6 +81,7 @@ class CastKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const DType to = ctx.output_type(0);
+    if (IsInt4(to) && to != ctx.input(0).dtype()) return CastToInt4(ctx);
     if (from_ == to_) {
       Tensor x = ctx.TakeInput(0);
       if (x.dtype() != to) x = x.Bitcast(to, x.shape());
@@ -80,6 +96,17 @@ class CastKernel : public OpKernel {
   }
 
  private:
+  // Keeps the low 4 bits of each element.
+  absl::Status CastToInt4(KernelContext& ctx) {
+    const Tensor x = ctx.input(0).Bitcast(from_, ctx.input(0).shape());
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+    Tensor stored = y->Bitcast(to_, y->shape());
+    if (from_ != to_) RETURN_IF_ERROR(cast_(ctx, x, 0, &stored));
+    const Tensor& bytes = from_ == to_ ? x : stored;
+    CopyElements(y->dtype(), {bytes.raw(), bytes.size_bytes()}, y->mutable_raw());
+    return absl::OkStatus();
+  }
+
   const DType from_, to_;  // as they are stored
   const Primitive<Cast> cast_;
   int cleared_bits_ = 0;

@@ -55,6 +55,27 @@ TEST(CastTest, FloatsAreRoundedToTheNearestBfloat16AtAnyPosition) {
   }
 }
 
+TEST(CastTest, IntegersOfFourBitsAreSignExtendedAndWrapped) {
+  const Tensor wide = Tensor::Vector<int32_t>({-9, -8, -1, 0, 7, 8, 23});
+  const Tensor bytes = Tensor::Vector<int8_t>({-9, -8, -1, 0, 7, 8, 23});
+  for (const Tensor& x : {wide, bytes}) {
+    const Tensor narrow = Converted(x, DType::kInt4);
+    EXPECT_EQ(narrow.dtype(), DType::kInt4);
+    EXPECT_EQ(Converted(narrow, DType::kInt64).flat<int64_t>(),
+              std::vector<int64_t>({7, -8, -1, 0, 7, -8, 7}));
+    EXPECT_EQ(Converted(narrow, DType::kUint16).flat<uint16_t>(),
+              std::vector<uint16_t>({7, 65528, 65535, 0, 7, 65528, 7}));
+    EXPECT_EQ(Converted(Converted(narrow, DType::kUint4), DType::kInt8).flat<int8_t>(),
+              std::vector<int8_t>({7, 8, 15, 0, 7, 8, 7}));
+  }
+}
+
+TEST(CastTest, IntegersOfFourBitsAreConvertedToIntegersAlone) {
+  const Tensor narrow = Converted(Tensor::Vector<int32_t>({1}), DType::kInt4);
+  EXPECT_FALSE(RunOp("Cast", {narrow}, {{"DstT", DType::kFloat}}).ok());
+  EXPECT_FALSE(RunOp("Cast", {Tensor::Scalar<bool>(true)}, {{"DstT", DType::kUint4}}).ok());
+}
+
 TEST(CastTest, OneDtypeIsLeftAlone) {
   EXPECT_EQ(Converted(Tensor::Scalar("text"), DType::kString).scalar<std::string>(), "text");
   EXPECT_EQ(Converted(Tensor::Zeros(DType::kFloat, {0, 3}).value(), DType::kQuint8).shape(),
