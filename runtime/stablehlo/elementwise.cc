@@ -40,9 +40,20 @@ void Apply(Translator& t, const Operation& op, size_t arity, const Formula& form
     }
     if (value.is_broadcast()) shape = value.shape;
   }
-  const Expr result = formula(exprs);
+  for (Expr& x : exprs) {
+    if (!x.empty()) x = CastTo(x, CarrierOf(x.dtype()));
+  }
+  Expr result = formula(exprs);
+  if (!result.empty() && result.dtype() == CarrierOf(t.type(op.results[0]).dtype)) {
+    result = CastTo(result, t.type(op.results[0]).dtype);
+  }
   if (is_full || shape.empty()) return t.Set(op.results[0], result);
   t.SetBroadcast(op.results[0], result, dims, shape);
+}
+
+DType CarrierOf(DType dtype) {
+  if (dtype == DType::kInt4) return DType::kInt8;
+  return dtype == DType::kUint4 ? DType::kUint8 : dtype;
 }
 
 Expr Integer(GraphBuilder& build, DType dtype, int64_t value) {
@@ -79,7 +90,9 @@ DType UnsignedOf(DType dtype) {
   }
 }
 
-int64_t BitsOf(DType dtype) { return static_cast<int64_t>(DTypeSize(dtype)) * 8; }
+int64_t BitsOf(DType dtype) {
+  return CarrierOf(dtype) == dtype ? static_cast<int64_t>(DTypeSize(dtype)) * 8 : 4;
+}
 
 Expr KeyOfTotalOrder(const Expr& x) {
   // The bits of a negative float are those of its magnitude, so all but the sign are turned over.

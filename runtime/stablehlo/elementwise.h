@@ -15,9 +15,12 @@ enum ComparisonType { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
 using Formula = std::function<Expr(const std::vector<Expr>&)>;
 
 // Applies an op that broadcasts to the operands as they are. The result is a broadcast if all
-// operands are.
+// operands are. The formula sees int4 and uint4 as their carriers; its result is wrapped.
 void Apply(Translator& t, const Operation& op, size_t arity, const Formula& formula);
 
+// The dtype that computes for `dtype`: a byte for integers of 4 bits, which have no arithmetic, and
+// `dtype` itself otherwise.
+DType CarrierOf(DType dtype);
 // A scalar of any dtype of integers; a number that it cannot hold is wrapped.
 Expr Integer(GraphBuilder& build, DType dtype, int64_t value);
 // The bits of `x` as numbers of another dtype of the same size.

@@ -77,7 +77,16 @@ void ShiftLeft(Translator& t, const Operation& op) {
   });
 }
 
+// Fails for integers of 4 bits, of which a carrier has more bits than they have.
+bool HasItsOwnBits(Translator& t, const Operation& op) {
+  const DType dtype = t.type(op.operands[0]).dtype;
+  if (CarrierOf(dtype) == dtype) return true;
+  t.Fail("integers of 4 bits are not supported");
+  return false;
+}
+
 void ShiftRightLogical(Translator& t, const Operation& op) {
+  if (!HasItsOwnBits(t, op)) return;
   Apply(t, op, 2, [&](const std::vector<Expr>& x) {
     return Shift(t, "RightShift", x[0], x[1], UnsignedOf(x[0].dtype()));
   });
@@ -90,6 +99,7 @@ void ShiftRightArithmetic(Translator& t, const Operation& op) {
 }
 
 void PopulationCount(Translator& t, const Operation& op) {
+  if (!HasItsOwnBits(t, op)) return;
   Apply(t, op, 1, [](const std::vector<Expr>& x) {
     return CastTo(Call("PopulationCount", {x[0]}), x[0].dtype());
   });
@@ -97,6 +107,7 @@ void PopulationCount(Translator& t, const Operation& op) {
 
 // Sets all bits below the first, and counts those that stay zero.
 void CountLeadingZeros(Translator& t, const Operation& op) {
+  if (!HasItsOwnBits(t, op)) return;
   Apply(t, op, 1, [](const std::vector<Expr>& x) {
     GraphBuilder& build = *x[0].builder();
     const DType dtype = UnsignedOf(x[0].dtype());
@@ -109,9 +120,10 @@ void CountLeadingZeros(Translator& t, const Operation& op) {
 }
 
 // Floats beyond the range of the integers become the nearest of them, and NaN becomes zero.
-Expr Saturated(const Expr& x, DType dtype) {
+Expr Saturated(const Expr& x, DType integers) {
   GraphBuilder& build = *x.builder();
-  const int bits = static_cast<int>(BitsOf(dtype));
+  const int bits = static_cast<int>(BitsOf(integers));
+  const DType dtype = CarrierOf(integers);
   const bool is_signed = !IsUnsigned(dtype);
   const Expr least = build.Scalar(x.dtype(), is_signed ? -std::ldexp(1.0, bits - 1) : 0);
   const Expr limit = build.Scalar(x.dtype(), std::ldexp(1.0, is_signed ? bits - 1 : bits));
@@ -121,7 +133,8 @@ Expr Saturated(const Expr& x, DType dtype) {
   const Expr is_number = Call("LogicalAnd", {is_inside, Call("Equal", {x, x})});
   const Expr inside = CastTo(Where(is_number, x, build.Scalar(x.dtype(), 0)), dtype);
   const int64_t lowest = is_signed ? std::numeric_limits<int64_t>::min() >> (64 - bits) : 0;
-  const int64_t greatest = is_signed ? ~lowest : -1;  // which wraps
+  const auto all_bits = static_cast<int64_t>(~uint64_t{0} >> (64 - bits));  // wraps for uint64
+  const int64_t greatest = is_signed ? ~lowest : all_bits;
   return Where(is_above, Integer(build, dtype, greatest),
                Where(is_below, Integer(build, dtype, lowest), inside));
 }
@@ -129,7 +142,7 @@ Expr Saturated(const Expr& x, DType dtype) {
 void Convert(Translator& t, const Operation& op) {
   const DType dtype = t.type(op.results[0]).dtype;
   Apply(t, op, 1, [&](const std::vector<Expr>& x) {
-    if (!IsFloating(x[0].dtype()) || !IsInteger(dtype)) return CastTo(x[0], dtype);
+    if (!IsFloating(x[0].dtype()) || !IsInteger(dtype)) return CastTo(x[0], CarrierOf(dtype));
     const bool has_arithmetic = DTypeSize(x[0].dtype()) > 1;  // which floats of 8 bits lack
     return Saturated(has_arithmetic ? x[0] : CastTo(x[0], DType::kFloat), dtype);
   });

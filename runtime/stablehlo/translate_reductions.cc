@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/stablehlo/translator.h"
+#include "runtime/stablehlo/elementwise.h"
 
 namespace tessera::stablehlo {
 namespace {
@@ -70,12 +70,14 @@ void Reduce(Translator& t, const Operation& op) {
   }
   const Reduction* const known = FindReduction(op.regions[0], t.type(op.results[0]).dtype);
   if (op.results.size() != 1 || known == nullptr) return GeneralReduce(t, op, dimensions);
-  const Expr init = t.Full(op.operands[1]);
-  Expr result = Call(known->over_dimensions, {t.Full(op.operands[0]), t.Ints(dimensions)});
+  const DType dtype = t.type(op.results[0]).dtype;
+  const Expr init = CastTo(t.Full(op.operands[1]), CarrierOf(dtype));
+  Expr result = Call(known->over_dimensions,
+                     {CastTo(t.Full(op.operands[0]), CarrierOf(dtype)), t.Ints(dimensions)});
   if (!IsIdentity(init, known->reducer)) {
     result = Call(known->of_two, {result, init});
   }
-  t.Set(op.results[0], result);
+  t.Set(op.results[0], CastTo(result, dtype));
 }
 
 // Pools over the two middle dimensions of four, if that is what the windows are.

@@ -198,7 +198,7 @@ Expr ElementKeys(Translator& t, const Operation& op, const SortKey& key) {
   const Expr keys = t.build().Output(
       t.build().AddNode("PartitionedCall", inputs,
                         {{"Tin", types}, {"Tout", std::vector<DType>{dtype}}, {"f", function}}));
-  if (!IsFloating(dtype)) return keys;
+  if (!IsFloating(dtype)) return CastTo(keys, CarrierOf(dtype));
   // Other comparisons of floats take the zeros for one.
   return key.is_total ? KeyOfTotalOrder(keys) : keys + t.build().Scalar(dtype, 0);
 }

@@ -185,6 +185,22 @@ MINIMUM_OF_BOOL = (
     "CCLwbNrFr9WKbTKPE63i0jXt2PTi+N4Oohv2rq3FoR7doffvijfXV9Oshv5zLPpx0od676p6Ul3TN53r"
     "JrkUXeFbPlzZNpW4TP35pHSsTQKL+QlKHzFy"
 )
+# x @ w, y * 3, sort(y, 1) and max(y, 1) of int4: w a constant, and y made of x; as floats
+FOUR_BITS = (
+    "eNpdUgFr21YQfpfz5UV704QQRhjzMMYEVwTHy0IISSihDXVX2pB6Ji1t6IRiK4k6yfJkyUsYY2z7X4P9ov2FneSE"
+    "uHvw7r67d+++T/d0+ubfH8xRHlzG4fdvzvzFzvbO3va3AnoEpAEVNi3HbbY63a3+7v7RMf7z1xYMpXW/OspSivej"
+    "LY21xJbCXWUx7Ks+R456WI5z5gApC7uW60opXddxXUu60mG/Nqi19D7oXdBd0HtgI2lP6qegX5+irLsN1VTUtkFQ"
+    "hzapq9sd8vQm0Bb1qK97QDt6B2iX9mifDvQR0BE91c+AjvULoGf6FdAJvdBnQC87bcSg1QHdcyxq1bnlcrnAwT0W"
+    "JnRcxGsTo5/0K/1an+qzTkMPCQ0pVYtwgze2nPaG8ZX62vzGErCGNVqXSJ8+gQFrax4ojwy7Mmbd0Oz3TI9sziBZ"
+    "Nhpo2yhReqChTJsnHoLloVHeoMqYtT+RYAgOyNpHRDCMt4Cy9uMatk/Q6Qv5nAhJPjdkZQ10cB25J5SuhdIeHCg0"
+    "CJQaWCbnyVm3UJJhlefMXx8cc8yoCuvuO7Jxkwym6KFUpGxli+Y6UxAg1dirwYmDXWyUFzxsNgYv62gbpuNqqhnY"
+    "Mt62XFm74Do0hflONkotstavmpnKFNZgq4nNqhuroRogdwIC8ffGyOYfpu02evue7h3Xt8g0lVbOpnfg8qs0Wq7t"
+    "2Y26ayn7sojiPJqKxU2ciiSdFHEoxul0EWY5/8YiC/Mim5aIk/M8mFbZq2I6Lv1llgaTcTDP/WjqT6KkzM3T5c1x"
+    "msyCLCzhJM3963AaZkHsL74TScGMs/iuqgrieMkzKcbhPc84yMMp7zJMgtsoKarOn4Pb7WIezv35TTAL/Vka3yVp"
+    "NruJ5olIWP72lOuYM4/yiMU+5rJwFkcsU3yOcv8qLbISHJbmSRl5fUaV7socijj381TcrhTcy2Mxj8mV44eBhXGY"
+    "hDyi/G4WrhyvfP9KlsfwpYQnJftq2/+P90vGhymJR3GHYlUojysL5zxsvn6ViiXmgfJrz4pLnoiYZdGi7LBxrekI"
+    "1GgcJin+ir/h743h8Hx4MRz+cT70h3iO7/ECffygRj+P3s/pQ0G/3P0HWT4HlQ=="
+)
 
 
 def model_of(folder, artifact, inputs, output):
@@ -296,3 +312,14 @@ def test_sums_of_windows_are_exact(tmp_path):
     answer = json.loads(run(model, a=numbers.tolist()).stdout)["outputs"]
     windows = np.lib.stride_tricks.sliding_window_view(numbers, (7, 7), (1, 2))
     np.testing.assert_array_equal(answer, windows.sum((4, 5)))
+
+
+def test_integers_of_four_bits_are_computed_with(tmp_path):
+    model = model_of(tmp_path, FOUR_BITS, {"a": (tf.float32, [2, 4])}, tf.float32)
+    x = np.array([[9.5, -3, 7, -20], [1, -1, 2.5, 0]])
+    answer = np.array(json.loads(run(model, a=x.tolist()).stdout)["outputs"])
+    np.testing.assert_array_equal(answer[:, :4], x @ np.arange(-8, 8).reshape(4, 4))
+    saturated = np.clip(np.trunc(x), -8, 7)
+    np.testing.assert_array_equal(answer[:, 4:8], (saturated * 3 + 8) % 16 - 8)
+    np.testing.assert_array_equal(answer[:, 8:12], np.sort(saturated, 1))
+    np.testing.assert_array_equal(answer[:, 12], saturated.max(1))
