@@ -55,33 +55,6 @@ void TopK(Translator& t, const Operation& op) {
   t.Set(op.results[1], greatest[1]);
 }
 
-// Takes as many of the first elements by an order as the results have. They are the exact ones.
-void ApproximateTopK(Translator& t, const Operation& op) {
-  const size_t count = op.results.size();
-  const auto* config = op.FindAttr<Attribute::Dictionary>("mhlo.backend_config");
-  if (config == nullptr) config = op.FindAttr<Attribute::Dictionary>("backend_config");
-  const int64_t* dimension = nullptr;
-  if (config != nullptr) {
-    for (const auto& [name, value] : *config) {
-      if (name == "reduction_dim") dimension = value->get<int64_t>();
-    }
-  }
-  if (count == 0 || op.operands.size() < 2 * count || dimension == nullptr) {
-    return t.Fail("it has another number of operands, or no dimension");
-  }
-  std::vector<Expr> inputs;
-  for (size_t i = 0; i < count; ++i) inputs.push_back(t.Full(op.operands[i]));
-  inputs.push_back(t.build().Int(static_cast<int32_t>(*dimension)));
-  const FunctionRef comparator = {.name = t.AddCalledFunction(op), .attrs = {}};
-  Node* const sorted = t.build().AddNode("XlaVariadicSort", inputs,
-                                         {{"comparator", comparator}, {"is_stable", true}});
-  for (size_t i = 0; i < count; ++i) {
-    const Dims& dims = t.type(op.results[i]).dimensions;
-    t.Set(op.results[i], Call("Slice", {t.build().Output(sorted, static_cast<int>(i)),
-                                        t.Ints(Dims(dims.size(), 0)), t.Ints(dims)}));
-  }
-}
-
 // The handlers by the target of the call.
 constexpr NamedHandler kTargets[] = {
     {"ApproxTopK", ApproximateTopK},

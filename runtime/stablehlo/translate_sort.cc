@@ -1,6 +1,7 @@
 // Sorting by comparators.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -183,18 +184,29 @@ std::vector<SortKey> KeysOfComparator(Translator& t, const Region& comparator) {
   return KeyFinder(&t, comparator).Find(last.operands[0]);
 }
 
-// The keys of all elements, computed by the part of the comparator that computes one.
-Expr ElementKeys(Translator& t, const Operation& op, const SortKey& key) {
-  Region part = op.regions[0];
+// A comparator, which is a region of a sort or the body of a function.
+struct Comparator {
+  const Region& region;
+  absl::string_view function = {};
+};
+
+// The keys of all elements of the sorted `operands`, computed by the part of the comparator that
+// computes one.
+Expr ElementKeys(Translator& t, const Comparator& comparator, absl::Span<const ValueId> operands,
+                 const SortKey& key) {
+  Region part = comparator.region;
   part.operations.back().operands = {key.of_first};
   std::vector<Expr> inputs;
   std::vector<DType> types;
-  for (ValueId id : op.operands) {
+  for (ValueId id : operands) {
     inputs.insert(inputs.end(), 2, t.Full(id));
     types.insert(types.end(), 2, t.type(id).dtype);
   }
   const DType dtype = t.type(key.of_first).dtype;
-  const FunctionRef function = {.name = t.AddFunction(part, {}), .attrs = {}};
+  const FunctionRef function = {.name = comparator.function.empty()
+                                            ? t.AddFunction(part, {})
+                                            : t.AddFunctionMadeOf(comparator.function, part),
+                                .attrs = {}};
   const Expr keys = t.build().Output(
       t.build().AddNode("PartitionedCall", inputs,
                         {{"Tin", types}, {"Tout", std::vector<DType>{dtype}}, {"f", function}}));
@@ -206,7 +218,9 @@ Expr ElementKeys(Translator& t, const Operation& op, const SortKey& key) {
 // Sorts by the last key first: what follows keeps the order of elements with equal keys.
 void SortByKeys(Translator& t, const Operation& op, const std::vector<SortKey>& keys) {
   std::vector<Expr> values;  // the keys, and then the operands
-  for (const SortKey& key : keys) values.push_back(ElementKeys(t, op, key));
+  for (const SortKey& key : keys) {
+    values.push_back(ElementKeys(t, {op.regions[0]}, op.operands, key));
+  }
   for (ValueId id : op.operands) values.push_back(t.Full(id));
   const AttrMap attrs = {{"dimension", t.IntAttr(op, "dimension")}};
   for (size_t k = keys.size(); k-- > 0;) {
@@ -248,9 +262,78 @@ void Sort(Translator& t, const Operation& op) {
   keys.empty() ? SortByComparator(t, op) : SortByKeys(t, op, keys);
 }
 
+// Takes the first elements of the operands along a dimension by the order of a key.
+void TakeFirst(Translator& t, const Operation& op, absl::Span<const ValueId> operands,
+               int64_t dimension, const Expr& key, bool is_descending) {
+  const Type& type = t.type(op.results[0]);
+  const int64_t rank = type.rank();
+  Dims to_last(rank);
+  std::iota(to_last.begin(), to_last.end(), 0);
+  std::swap(to_last[dimension], to_last.back());  // which is its own inverse
+  // TopKV2 leaves the place of NaN open.
+  Expr order = IsFloating(key.dtype()) ? KeyOfTotalOrder(key) : key;
+  if (order.dtype() == DType::kBool) order = CastTo(order, DType::kInt8);
+  if (!is_descending) order = Call("Invert", {order});
+  const Expr count = t.build().Int(static_cast<int32_t>(type.dimensions[dimension]));
+  const std::vector<Expr> first = CallAll("TopKV2", {t.Transposed(order, to_last), count});
+  if (first.size() != 2) return;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Expr all = t.Transposed(t.Full(operands[i]), to_last);
+    const Expr taken = Call("GatherV2", {all, first[1], t.build().Int(static_cast<int>(rank - 1))},
+                            {{"batch_dims", rank - 1}});
+    t.Set(op.results[i], t.Transposed(taken, to_last));
+  }
+}
+
+// The dimension of the config of a custom call; -1 if it has none.
+int64_t ReductionDimension(const Operation& op) {
+  const auto* config = op.FindAttr<Attribute::Dictionary>("mhlo.backend_config");
+  if (config == nullptr) config = op.FindAttr<Attribute::Dictionary>("backend_config");
+  if (config == nullptr) return -1;
+  for (const auto& [name, value] : *config) {
+    const auto* const dimension = value->get<int64_t>();
+    if (name == "reduction_dim" && dimension != nullptr) return *dimension;
+  }
+  return -1;
+}
+
 constexpr NamedHandler kHandlers[] = {{"sort", Sort}};
 
 }  // namespace
+
+void ApproximateTopK(Translator& t, const Operation& op) {
+  const size_t count = op.results.size();
+  const int64_t dimension = ReductionDimension(op);
+  if (count == 0 || op.operands.size() < 2 * count || dimension < 0 ||
+      dimension >= t.type(op.results[0]).rank()) {
+    return t.Fail("it has another number of operands, or no dimension");
+  }
+  if (t.type(op.results[0]).dimensions[dimension] == kDynamic) {
+    return t.Fail("the number of its results is not known");
+  }
+  const auto operands = absl::MakeConstSpan(op.operands).first(count);
+  const Function* const function = t.CalledFunction(op);
+  if (function == nullptr) return;
+  const bool takes_pairs = function->body.arguments.size() == 2 * count;
+  const std::vector<SortKey> keys =
+      takes_pairs ? KeysOfComparator(t, function->body) : std::vector<SortKey>();
+  if (keys.size() == 1) {
+    const Expr key = ElementKeys(t, {function->body, function->name}, operands, keys[0]);
+    if (!t.status().ok()) return;
+    return TakeFirst(t, op, operands, dimension, key, keys[0].is_descending);
+  }
+  std::vector<Expr> inputs;
+  for (ValueId id : operands) inputs.push_back(t.Full(id));
+  inputs.push_back(t.build().Int(static_cast<int32_t>(dimension)));
+  const FunctionRef comparator = {.name = t.AddCalledFunction(op), .attrs = {}};
+  Node* const sorted = t.build().AddNode("XlaVariadicSort", inputs,
+                                         {{"comparator", comparator}, {"is_stable", true}});
+  for (size_t i = 0; i < count; ++i) {
+    const Dims& dims = t.type(op.results[i]).dimensions;
+    t.Set(op.results[i], Call("Slice", {t.build().Output(sorted, static_cast<int>(i)),
+                                        t.Ints(Dims(dims.size(), 0)), t.Ints(dims)}));
+  }
+}
 
 absl::Span<const NamedHandler> SortHandlers() { return kHandlers; }
 

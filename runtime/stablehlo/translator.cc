@@ -344,18 +344,24 @@ std::string Translator::AddFunction(const Region& region, const std::vector<Valu
   return function.name;
 }
 
-std::string Translator::AddCalledFunction(const Operation& custom_call) {
+const Function* Translator::CalledFunction(const Operation& custom_call) {
   const auto* names = custom_call.FindAttr<Attribute::Array>("called_computations");
   const std::string* const name =
       names == nullptr || names->size() != 1 ? nullptr : names->front()->get<std::string>();
   const Function* const function = name == nullptr ? nullptr : module_.FindFunction(*name);
-  if (function == nullptr) {
-    Fail("it calls no function of the module");
-    return "";
-  }
-  if (CallsItself(*name)) return "";
-  calls_.push_back(*name);
-  std::string added = AddFunction(function->body, {});
+  if (function == nullptr) Fail("it calls no function of the module");
+  return function;
+}
+
+std::string Translator::AddCalledFunction(const Operation& custom_call) {
+  const Function* const function = CalledFunction(custom_call);
+  return function == nullptr ? "" : AddFunctionMadeOf(function->name, function->body);
+}
+
+std::string Translator::AddFunctionMadeOf(absl::string_view callee, const Region& region) {
+  if (CallsItself(callee)) return "";
+  calls_.emplace_back(callee);
+  std::string added = AddFunction(region, {});
   calls_.pop_back();
   return added;
 }

@@ -100,8 +100,12 @@ class Translator {
   // the name of the function.
   std::string AddFunction(const Region& region, const std::vector<ValueId>& captured,
                           bool is_loop_body = false);
+  // The function that a custom call names; fails, and returns null, if there is none.
+  const Function* CalledFunction(const Operation& custom_call);
   // Adds a function with the body of the one that a custom call names. Returns its name.
   std::string AddCalledFunction(const Operation& custom_call);
+  // Adds a function with a region that is made of the body of function `callee`. Returns its name.
+  std::string AddFunctionMadeOf(absl::string_view callee, const Region& region);
   // The values that the regions use and do not define, but constants: functions have their own.
   std::vector<ValueId> CapturedBy(absl::Span<const Region* const> regions);
   // The arguments that stand for captured values at the call of a function.
@@ -140,6 +144,9 @@ absl::Span<const NamedHandler> SortHandlers();
 absl::Span<const NamedHandler> FourierHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
 absl::Span<const NamedHandler> CustomCallHandlers();
+
+// The first elements by an order, as many as the results have. It is a custom call.
+void ApproximateTopK(Translator& t, const Operation& op);
 
 // A reduction over windows whose sizes are operands. It is a custom call.
 void DynamicReduceWindow(Translator& t, const Operation& op);

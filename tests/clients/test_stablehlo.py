@@ -56,14 +56,26 @@ def test_batches_of_another_size_are_served_too(server, name):
     np.testing.assert_allclose(answer, recorded["predictions"][1:2], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_inspect_counts_the_ops_of_the_module(name):
-    arguments = [binary(), "inspect", "--json", str(FOLDER / name / "1")]
+def ops_of(folder):
+    arguments = [binary(), "inspect", "--json", str(folder)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     (meta_graph,) = json.loads(done.stdout)["meta_graphs"]
-    assert "XlaCallModule" not in meta_graph["ops"]
-    assert AN_OP_OF[name] in meta_graph["ops"]
-    assert not any(op["without_kernel"] for op in meta_graph["ops"].values())
+    return meta_graph["ops"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inspect_counts_the_ops_of_the_module(name):
+    ops = ops_of(FOLDER / name / "1")
+    assert "XlaCallModule" not in ops
+    assert AN_OP_OF[name] in ops
+    assert not any(op["without_kernel"] for op in ops.values())
+
+
+def test_the_first_of_an_approximate_order_are_found_without_sorting_all():
+    """This model has `approx_min_k`, whose comparator is a function of the module."""
+    ops = ops_of(FOLDER / "numbers" / "1")
+    assert "TopKV2" in ops
+    assert "XlaVariadicSort" not in ops
 
 
 # Portable artifacts of modules, compressed. TensorFlow's and JAX's tools wrote the valid ones.
