@@ -1,8 +1,11 @@
 #include "runtime/optimize/mark_element_functions.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/graph/function.h"
 #include "tensorflow/core/framework/function.pb.h"
 
@@ -115,6 +118,27 @@ class ElementFunctions {
   absl::flat_hash_set<std::string> seen_;
 };
 
+// Returns the op that alone combines the two arguments of a function, "second" if the function
+// returns its second argument, or nothing.
+std::string OpOfTwo(const tensorflow::FunctionDef* function) {
+  if (function == nullptr || function->signature().input_arg_size() != 2 ||
+      function->signature().output_arg_size() != 1 || function->control_ret_size() != 0) {
+    return "";
+  }
+  const auto result = function->ret().find(function->signature().output_arg(0).name());
+  if (result == function->ret().end()) return "";
+  const std::string& first = function->signature().input_arg(0).name();
+  const std::string& second = function->signature().input_arg(1).name();
+  if (function->node_def_size() == 0 && result->second == second) return "second";
+  if (function->node_def_size() != 1) return "";
+  static const auto* const kOps = new Names{"Add", "AddV2", "Maximum", "Minimum", "Mul"};
+  const tensorflow::NodeDef& node = function->node_def(0);
+  if (!kOps->contains(node.op()) || node.input_size() != 2) return "";
+  const std::string &x = node.input(0), &y = node.input(1);
+  const bool has_both = (x == first && y == second) || (x == second && y == first);
+  return has_both && result->second == absl::StrCat(node.name(), ":z:0") ? node.op() : "";
+}
+
 }  // namespace
 
 absl::Status MarkElementFunctionsPass::Run(OptimizationItem& item, bool* changed) const {
@@ -123,13 +147,16 @@ absl::Status MarkElementFunctionsPass::Run(OptimizationItem& item, bool* changed
   for (Node* const node : item.graph->nodes()) {
     if (!AppliesElementFunctions(*node) || node->attrs().contains("_elementwise")) continue;
     std::vector<std::string> elementwise;
+    std::vector<std::pair<std::string, std::string>> known;
     for (const auto& [name, value] : node->attrs()) {
       const FunctionRef* const function = value.get<FunctionRef>();
-      if (function != nullptr && ElementFunctions(*library).Contain(function->name)) {
-        elementwise.push_back(name);
-      }
+      if (function == nullptr) continue;
+      if (ElementFunctions(*library).Contain(function->name)) elementwise.push_back(name);
+      std::string op = OpOfTwo(library->FindDefinition(function->name));
+      if (!op.empty()) known.emplace_back(absl::StrCat("_is_", name), std::move(op));
     }
     node->SetAttr("_elementwise", std::move(elementwise));
+    for (auto& [mark, op] : known) node->SetAttr(mark, std::move(op));
     *changed = true;
   }
   return absl::OkStatus();

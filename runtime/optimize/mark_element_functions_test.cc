@@ -38,6 +38,18 @@ constexpr char kFunctions[] = R"(
     c = AddV2(sum:z:0, count:y:0) {T: float}
   return (c = c:z:0)
 
+  def sum_of_two(a: float, b: float) -> (c: float):
+    sum = AddV2(b, a) {T: float}
+  return (c = sum:z:0)
+
+  def double_of_first(a: float, b: float) -> (c: float):
+    sum = AddV2(a, a) {T: float}
+  return (c = sum:z:0)
+
+  def greater_of_two(a: float, b: float) -> (c: float):
+    greater = Maximum(a, b) {T: float}
+  return (c = greater:z:0)
+
   def largest_of_equal_shapes(a: float, b: float) -> (c: float):
     is_larger = Greater(a, b) {T: float}
     zero = ZerosLike(a) {T: float}
@@ -45,6 +57,41 @@ constexpr char kFunctions[] = R"(
     c = Select(is_larger:z:0, fixed:output:0, zero:y:0) {T: float}
   return (c = c:output:0)
 )";
+
+// Returns the results of a graph before and after the pass, which must be the same, and checks the
+// mark of a function.
+std::vector<float> RunMarked(PassTestGraph& g, const std::string& op, const std::string& attr,
+                             const std::string& mark, const std::vector<Tensor>& args) {
+  EXPECT_TRUE(g.ExpectSameResults(MarkElementFunctionsPass(), args));
+  const auto marked = g.Only(op)->attr<std::string>("_is_" + attr);
+  EXPECT_EQ(marked.ok() ? *marked : "", mark);
+  const auto results = g.Run(args);
+  EXPECT_TRUE(results.ok()) << results.status();
+  if (!results.ok()) return {};
+  const absl::Span<const float> values = (*results)[0].flat<float>();
+  return std::vector<float>(values.begin(), values.end());
+}
+
+// Updates rows 2, 0, 2 and two rows beyond the end of three.
+std::vector<float> Scatter(const std::string& function, const std::string& mark) {
+  // xla.ScatterDimensionNumbers: update_window_dims [1], inserted_window_dims [0],
+  // scatter_dims_to_operand_dims [0], index_vector_dim 1.
+  const std::string numbers("\x0a\x01\x01\x12\x01\x00\x1a\x01\x00\x20\x01", 11);
+  PassTestGraph g(kFunctions);
+  const Endpoint x = g.Arg(DType::kFloat), indices = g.Arg(DType::kInt32),
+                 updates = g.Arg(DType::kFloat);
+  g.Result(g.Op("XlaScatter", {x, indices, updates},
+                {{"T", DType::kFloat},
+                 {"Tindices", DType::kInt32},
+                 {"update_computation", FunctionRef{function, {}}},
+                 {"dimension_numbers", numbers},
+                 {"indices_are_sorted", false}}));
+  return RunMarked(
+      g, "XlaScatter", "update_computation", mark,
+      {Tensor::Vector<float>({1, 2, 3, 4, 5, 6}).Reshaped({3, 2}).value(),
+       Tensor::Vector<int32_t>({2, 0, 2, 3, -1}).Reshaped({5, 1}).value(),
+       Tensor::Vector<float>({10, 0, 20, 1, 3, 40, 7, 7, 8, 8}).Reshaped({5, 2}).value()});
+}
 
 // Reduces rows by a function. Returns what the pass has found of it.
 std::vector<std::string> Reduce(const std::string& reducer, std::vector<float> expected) {
@@ -85,6 +132,13 @@ TEST(MarkElementFunctionsTest, WhatLooksAtShapesTakesOneElementAtATime) {
 TEST(MarkElementFunctionsTest, WhatDoesNotBroadcastEndsNoStep) {
   // An init of -1 is not larger.
   EXPECT_THAT(Reduce("largest_of_equal_shapes", {0, 0}), ElementsAre("reducer"));
+}
+
+TEST(MarkElementFunctionsTest, ScattersNeedNotCallTheOpsTheyKnow) {
+  EXPECT_EQ(Scatter("sum_of_two", "AddV2"), (std::vector<float>{21, 3, 3, 4, 18, 46}));
+  EXPECT_EQ(Scatter("greater_of_two", "Maximum"), (std::vector<float>{20, 2, 3, 4, 10, 40}));
+  EXPECT_EQ(Scatter("second", "second"), (std::vector<float>{20, 1, 3, 4, 3, 40}));
+  EXPECT_EQ(Scatter("double_of_first", ""), (std::vector<float>{2, 4, 3, 4, 20, 24}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/xla/combiner.h"
 #include "runtime/kernels/xla/element_function.h"
 #include "xla/xla_data.pb.h"
 
@@ -82,52 +83,17 @@ Dims RowMajor(absl::Span<const int64_t> dims) {
   return strides;
 }
 
-// Reads index vectors, and turns one into the start of its slice in the operand.
-class Starts {
- public:
-  Starts(const SliceMap& map, const Tensor& indices, const Shape& operand)
-      : map_(map), indices_(indices), operand_(operand) {
-    batch_strides_ = RowMajor(indices.shape().dims());
-    const bool is_scalar = map.vector_dim == indices.rank();
-    vector_length_ = is_scalar ? 1 : indices.dim(static_cast<int>(map.vector_dim));
-    vector_stride_ = is_scalar ? 0 : batch_strides_[map.vector_dim];
-    if (!is_scalar) batch_strides_.erase(batch_strides_.begin() + map.vector_dim);
-  }
+int64_t Product(absl::Span<const int64_t> dims) {
+  int64_t product = 1;
+  for (int64_t dim : dims) product *= dim;
+  return product;
+}
 
-  absl::Status Check() const {
-    if (vector_length_ == static_cast<int64_t>(map_.index_map.size())) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("index vectors have ", vector_length_,
-                                                   " components, not ", map_.index_map.size()));
-  }
-
-  // Sets *start for the index vector at position `batch` of the indices.
-  void Read(const Dims& batch, Dims* start) const {
-    int64_t position = 0;
-    for (size_t i = 0; i < batch.size(); ++i) position += batch[i] * batch_strides_[i];
-    start->assign(operand_.rank(), 0);
-    for (size_t i = 0; i < map_.index_map.size(); ++i) {
-      (*start)[map_.index_map[i]] = IndexAt(position + static_cast<int64_t>(i) * vector_stride_);
-    }
-    for (size_t i = 0; i < map_.operand_batch.size(); ++i) {
-      // The batch has no dimension for the vectors.
-      const int64_t d = map_.indices_batch[i];
-      (*start)[map_.operand_batch[i]] = batch[d < map_.vector_dim ? d : d - 1];
-    }
-  }
-
- private:
-  int64_t IndexAt(int64_t position) const {
-    return indices_.dtype() == DType::kInt32 ? indices_.flat<int32_t>()[position]
-                                             : indices_.flat<int64_t>()[position];
-  }
-
-  const SliceMap& map_;
-  const Tensor& indices_;
-  const Shape& operand_;
-  Dims batch_strides_;
-  int64_t vector_length_ = 0;
-  int64_t vector_stride_ = 0;
-};
+int64_t Offset(const Dims& index, const Dims& strides) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
+  return offset;
+}
 
 // Splits the dimensions of the slices' tensor into those of the batch and those of the slices.
 struct SliceLayout {
@@ -141,11 +107,138 @@ struct SliceLayout {
   }
 };
 
-int64_t Offset(const Dims& index, const Dims& strides) {
-  int64_t offset = 0;
-  for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
-  return offset;
-}
+// Slices that start beyond the operand, or reach over its edge.
+enum class OutsideSlices : uint8_t { kMovedInside, kLeftOut };
+
+// Finds where in the operand and in the tensor of slices each slice begins. The batch of slices is
+// a matrix: a row has those that differ in the last dimension of the batch alone.
+class SliceStarts {
+ public:
+  // `sizes` are those of a slice in each dimension of the operand.
+  SliceStarts(const SliceMap& map, const Tensor& indices, const Shape& operand, const Dims& sizes,
+              const SliceLayout& layout, OutsideSlices outside)
+      : indices_(indices), batch_dims_(map.BatchDims(indices.shape())), outside_(outside) {
+    const Dims strides = RowMajor(operand.dims());
+    Dims index_strides = RowMajor(indices.shape().dims());
+    const bool is_scalar = map.vector_dim == indices.rank();
+    vector_stride_ = is_scalar ? 0 : index_strides[map.vector_dim];
+    if (!is_scalar) index_strides.erase(index_strides.begin() + map.vector_dim);
+    for (int64_t d : map.index_map) {
+      components_.push_back({.stride = strides[d], .last = operand.dim(d) - sizes[d]});
+    }
+    steps_.resize(batch_dims_.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      steps_[i] = {.index = index_strides[i], .slice = layout.batch_strides[i]};
+    }
+    for (size_t i = 0; i < map.operand_batch.size(); ++i) {
+      // The batch has no dimension for the vectors.
+      const int64_t d = map.indices_batch[i];
+      steps_[d < map.vector_dim ? d : d - 1].operand = strides[map.operand_batch[i]];
+    }
+    // One slice alone is a row too.
+    if (batch_dims_.empty()) {
+      batch_dims_ = {1};
+      steps_.resize(1);
+    }
+  }
+
+  // Errors: INVALID_ARGUMENT if the indices have vectors or batches of other sizes than the operand
+  // needs.
+  static absl::Status Check(const SliceMap& map, const Tensor& indices, const Shape& operand) {
+    const int64_t length =
+        map.vector_dim == indices.rank() ? 1 : indices.dim(static_cast<int>(map.vector_dim));
+    if (length != static_cast<int64_t>(map.index_map.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("index vectors have ", length, " components, not ", map.index_map.size()));
+    }
+    for (size_t i = 0; i < map.operand_batch.size(); ++i) {
+      if (operand.dim(map.operand_batch[i]) != indices.dim(map.indices_batch[i])) {
+        return absl::InvalidArgumentError("batching dimensions differ in extent");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t row_length() const { return batch_dims_.back(); }
+  int64_t num_rows() const {
+    return Product(absl::MakeConstSpan(batch_dims_).first(batch_dims_.size() - 1));
+  }
+
+  // Calls visit(first, slice) with the first element of each slice of a row in the operand and in
+  // the tensor of slices.
+  template <typename Visitor>
+  void VisitRow(int64_t row, Visitor visit) const {
+    indices_.dtype() == DType::kInt32 ? VisitRowOf<int32_t>(row, visit)
+                                      : VisitRowOf<int64_t>(row, visit);
+  }
+
+ private:
+  struct Component {
+    int64_t stride, last;  // in the operand; the last start that is inside
+  };
+  // How far the next slice along a dimension of the batch lies behind the one before.
+  struct Distances {
+    int64_t index = 0, operand = 0, slice = 0;
+  };
+
+  template <typename Index, typename Visitor>
+  void VisitRowOf(int64_t row, Visitor visit) const {
+    Distances at;
+    for (size_t d = batch_dims_.size() - 1; d-- > 0;) {
+      const int64_t i = row % batch_dims_[d];
+      row /= batch_dims_[d];
+      at.index += i * steps_[d].index;
+      at.operand += i * steps_[d].operand;
+      at.slice += i * steps_[d].slice;
+    }
+    const Index* const indices = indices_.flat<Index>().data();
+    const Distances& step = steps_.back();
+    for (int64_t i = 0; i < row_length(); ++i) {
+      int64_t first = at.operand + i * step.operand;
+      const Index* vector = indices + at.index + i * step.index;
+      bool is_inside = true;
+      for (const Component& component : components_) {
+        const int64_t given = static_cast<int64_t>(*vector);
+        const int64_t start = std::clamp<int64_t>(given, 0, component.last);
+        is_inside &= start == given;
+        first += start * component.stride;
+        vector += vector_stride_;
+      }
+      if (is_inside || outside_ == OutsideSlices::kMovedInside) {
+        visit(first, at.slice + i * step.slice);
+      }
+    }
+  }
+
+  const Tensor& indices_;
+  Dims batch_dims_;
+  const OutsideSlices outside_;
+  int64_t vector_stride_ = 0;
+  std::vector<Component> components_;
+  std::vector<Distances> steps_;  // one for each dimension of the batch
+};
+
+// The contiguous runs of elements that a slice consists of.
+struct Runs {
+  struct Run {
+    int64_t operand, slice;  // offsets from the first element
+  };
+  std::vector<Run> runs;
+  int64_t length = 1;
+
+  Runs(const Dims& window, const Dims& operand_strides, const Dims& slice_strides) {
+    size_t rank = window.size();
+    while (rank > 0 && (window[rank - 1] == 1 || (operand_strides[rank - 1] == length &&
+                                                  slice_strides[rank - 1] == length))) {
+      length *= window[--rank];
+    }
+    const Dims outer(window.begin(), window.begin() + static_cast<int64_t>(rank));
+    Dims index(rank, 0);
+    do {
+      runs.push_back({Offset(index, operand_strides), Offset(index, slice_strides)});
+    } while (Step(outer, &index));
+  }
+};
 
 template <typename Numbers>
 bool Parse(const KernelBuild& build, Numbers* numbers) {
@@ -182,13 +275,7 @@ class GatherKernel final : public OpKernel {
                                                        operand.shape().ToString()));
       }
     }
-    for (size_t i = 0; i < map_.operand_batch.size(); ++i) {
-      if (operand.dim(map_.operand_batch[i]) != indices.dim(map_.indices_batch[i])) {
-        return absl::InvalidArgumentError("batching dimensions differ in extent");
-      }
-    }
-    const Starts starts(map_, indices, operand.shape());
-    RETURN_IF_ERROR(starts.Check());
+    RETURN_IF_ERROR(SliceStarts::Check(map_, indices, operand.shape()));
     const Dims kept = map_.KeptDims(operand.rank());
     Dims window, result(rank);
     for (int64_t d : kept) window.push_back(sizes[d]);
@@ -208,22 +295,25 @@ class GatherKernel final : public OpKernel {
     const Dims strides = RowMajor(operand.shape().dims());
     Dims kept_strides;
     for (int64_t d : kept) kept_strides.push_back(strides[d]);
-    const size_t size = DTypeSize(operand.dtype());
-    Dims batch(batch_dims.size(), 0), start;
-    do {
-      starts.Read(batch, &start);
-      // A slice that would reach over the edge starts earlier.
-      for (int d = 0; d < operand.rank(); ++d) {
-        start[d] = std::clamp<int64_t>(start[d], 0, operand.dim(d) - sizes[d]);
-      }
-      const char* const in = operand.raw() + Offset(start, strides) * size;
-      char* const out = output->mutable_raw() + Offset(batch, layout.batch_strides) * size;
-      Dims index(window.size(), 0);
-      do {
-        CopyElements(operand.dtype(), in + Offset(index, kept_strides) * size,
-                     out + Offset(index, layout.window_strides) * size, 1);
-      } while (Step(window, &index));
-    } while (Step(batch_dims, &batch));
+    // A slice that would reach over the edge starts earlier.
+    const SliceStarts starts(map_, indices, operand.shape(), sizes, layout,
+                             OutsideSlices::kMovedInside);
+    const Runs runs(window, kept_strides, layout.window_strides);
+    const double row_cost =
+        static_cast<double>(starts.row_length()) * (2 + 0.3 * static_cast<double>(Product(window)));
+    VisitStorageType(operand.dtype(), [&]<typename T>() {
+      const T* const from = reinterpret_cast<const T*>(operand.raw());
+      T* const to = reinterpret_cast<T*>(output->mutable_raw());
+      ctx.ParallelFor(starts.num_rows(), row_cost, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          starts.VisitRow(row, [&](int64_t first, int64_t slice) {
+            for (const Runs::Run& run : runs.runs) {
+              std::copy_n(from + first + run.operand, runs.length, to + slice + run.slice);
+            }
+          });
+        }
+      });
+    });
     return absl::OkStatus();
   }
 
@@ -232,12 +322,14 @@ class GatherKernel final : public OpKernel {
 };
 REGISTER_KERNEL("XlaGather", kCpu, GatherKernel);
 
-// Updates of one element follow one another in rounds: in a round each element has one at most, so
-// that one call of the function makes all of them.
+// Updates of one element by a function that is called follow one another in rounds: in a round each
+// element has one at most, so that one call of the function makes all of them.
 class ScatterKernel final : public OpKernel {
  public:
   explicit ScatterKernel(const KernelBuild& build)
-      : computation_(build, "update_computation"), types_(build.output_types()) {
+      : combiner_(CombinerOf(build, "update_computation")),
+        computation_(build, "update_computation"),
+        types_(build.output_types()) {
     xla::ScatterDimensionNumbers numbers;
     if (!Parse(build, &numbers)) return;
     map_ = {.window_dims = Copy(numbers.update_window_dims()),
@@ -250,14 +342,45 @@ class ScatterKernel final : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& operand = ctx.input(0);
-    ASSIGN_OR_RETURN(const std::vector<Round> rounds,
-                     FindRounds(ctx, operand.shape(), ctx.input(1), ctx.input(2)));
+    const Tensor& indices = ctx.input(1);
+    const Tensor& updates = ctx.input(2);
+    RETURN_IF_ERROR(map_.Check(operand.rank(), indices.rank(), updates.rank()));
+    RETURN_IF_ERROR(SliceStarts::Check(map_, indices, operand.shape()));
+    const Dims kept = map_.KeptDims(operand.rank());
+    const Dims strides = RowMajor(operand.shape().dims());
+    Dims window, kept_strides, update_batch;
+    for (int d = 0; d < updates.rank(); ++d) {
+      (Contains(map_.window_dims, d) ? window : update_batch).push_back(updates.dim(d));
+    }
+    bool fits = update_batch == map_.BatchDims(indices.shape());
+    Dims sizes(operand.rank(), 1);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      sizes[kept[i]] = window[i];
+      fits = fits && window[i] <= operand.dim(kept[i]);
+      kept_strides.push_back(strides[kept[i]]);
+    }
+    if (!fits) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "updates of shape ", updates.shape().ToString(), " fit neither the indices of shape ",
+          indices.shape().ToString(), " nor the operand of shape ", operand.shape().ToString()));
+    }
     ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, operand.shape()));
     if (operand.num_elements() == 0) return absl::OkStatus();
     CopyElements(operand.dtype(), operand.raw(), output->mutable_raw(), operand.num_elements());
+    if (updates.num_elements() == 0) return absl::OkStatus();
+    const SliceLayout layout(updates.shape().dims(), map_.window_dims);
+    // An update that reaches over the edge is left out as a whole.
+    const SliceStarts starts(map_, indices, operand.shape(), sizes, layout,
+                             OutsideSlices::kLeftOut);
+    const Runs runs(window, kept_strides, layout.window_strides);
+    if (combiner_ == Combiner::kSecond) return Overwrite(starts, runs, updates, output);
+    if (CombinesNumbers(combiner_, output->dtype())) {
+      return Combine(ctx, starts, runs, updates, output);
+    }
+    ASSIGN_OR_RETURN(const std::vector<Round> rounds, FindRounds(ctx, operand, starts, runs));
     for (const Round& round : rounds) {
       ASSIGN_OR_RETURN(Tensor old, Pick(ctx, *output, round.targets));
-      ASSIGN_OR_RETURN(Tensor update, Pick(ctx, ctx.input(2), round.sources));
+      ASSIGN_OR_RETURN(Tensor update, Pick(ctx, updates, round.sources));
       std::vector<Tensor> results;
       RETURN_IF_ERROR(computation_.Apply(ctx, {old, update}, types_, &results));
       Put(results[0], round.targets, output);
@@ -270,60 +393,60 @@ class ScatterKernel final : public OpKernel {
     Dims targets, sources;  // elements of the operand, and of the updates
   };
 
-  absl::StatusOr<std::vector<Round>> FindRounds(KernelContext& ctx, const Shape& operand,
-                                                const Tensor& indices,
-                                                const Tensor& updates) const {
-    RETURN_IF_ERROR(map_.Check(operand.rank(), indices.rank(), updates.rank()));
-    const Dims batch_dims = map_.BatchDims(indices.shape());
-    const Starts starts(map_, indices, operand);
-    RETURN_IF_ERROR(starts.Check());
-    const Dims kept = map_.KeptDims(operand.rank());
-    const Dims strides = RowMajor(operand.dims());
-    Dims window, kept_strides, update_batch;
-    for (int d = 0; d < updates.rank(); ++d) {
-      (Contains(map_.window_dims, d) ? window : update_batch).push_back(updates.dim(d));
+  // Calls visit(target, source) with the first elements of each run of the updates.
+  template <typename Visitor>
+  static void ForEachRun(const SliceStarts& starts, const Runs& runs, Visitor visit) {
+    for (int64_t row = 0; row < starts.num_rows(); ++row) {
+      starts.VisitRow(row, [&](int64_t first, int64_t slice) {
+        for (const Runs::Run& run : runs.runs) visit(first + run.operand, slice + run.slice);
+      });
     }
-    bool fits = update_batch == batch_dims;
-    Dims sizes(operand.rank(), 1);
-    for (size_t i = 0; i < kept.size(); ++i) {
-      sizes[kept[i]] = window[i];
-      fits = fits && window[i] <= operand.dim(kept[i]);
-      kept_strides.push_back(strides[kept[i]]);
-    }
-    if (!fits) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "updates of shape ", updates.shape().ToString(), " fit neither the indices of shape ",
-          indices.shape().ToString(), " nor the operand of shape ", operand.ToString()));
-    }
+  }
+
+  static absl::Status Overwrite(const SliceStarts& starts, const Runs& runs, const Tensor& updates,
+                                Tensor* output) {
+    const int64_t size = static_cast<int64_t>(DTypeSize(updates.dtype()));
+    ForEachRun(starts, runs, [&](int64_t target, int64_t source) {
+      CopyElements(updates.dtype(), updates.raw() + source * size,
+                   output->mutable_raw() + target * size, runs.length);
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status Combine(KernelContext& ctx, const SliceStarts& starts, const Runs& runs,
+                       const Tensor& updates, Tensor* output) const {
+    RETURN_IF_ERROR(ctx.CheckGoingOn());
+    return VisitCombiner(combiner_, output->dtype(), [&]<typename T>(auto combine) {
+      T* const to = output->data<T>();
+      const T* const from = updates.flat<T>().data();
+      ForEachRun(starts, runs, [&](int64_t target, int64_t source) {
+        for (int64_t i = 0; i < runs.length; ++i) {
+          to[target + i] = combine(to[target + i], from[source + i]);
+        }
+      });
+      return absl::OkStatus();
+    });
+  }
+
+  static absl::StatusOr<std::vector<Round>> FindRounds(KernelContext& ctx, const Tensor& operand,
+                                                       const SliceStarts& starts,
+                                                       const Runs& runs) {
     std::vector<Round> rounds;
-    if (updates.num_elements() == 0 || operand.num_elements() == 0) return rounds;
-    const SliceLayout layout(updates.shape().dims(), map_.window_dims);
-    ASSIGN_OR_RETURN(Tensor counts, ctx.AllocateTemp(DType::kInt32, operand));
+    ASSIGN_OR_RETURN(Tensor counts, ctx.AllocateTemp(DType::kInt32, operand.shape()));
     int32_t* const times = counts.data<int32_t>();
     std::fill_n(times, operand.num_elements(), 0);
-    Dims batch(batch_dims.size(), 0), start;
-    do {
-      starts.Read(batch, &start);
-      // An update that reaches over the edge is left out as a whole.
-      bool is_inside = true;
-      for (int d = 0; d < operand.rank(); ++d) {
-        is_inside = is_inside && start[d] >= 0 && start[d] <= operand.dim(d) - sizes[d];
-      }
-      if (!is_inside) continue;
-      const int64_t first = Offset(start, strides);
-      const int64_t first_update = Offset(batch, layout.batch_strides);
-      Dims index(window.size(), 0);
-      do {
-        const int64_t target = first + Offset(index, kept_strides);
-        const size_t round = times[target]++;
+    ForEachRun(starts, runs, [&](int64_t target, int64_t source) {
+      for (int64_t i = 0; i < runs.length; ++i) {
+        const size_t round = times[target + i]++;
         if (round == rounds.size()) rounds.emplace_back();
-        rounds[round].targets.push_back(target);
-        rounds[round].sources.push_back(first_update + Offset(index, layout.window_strides));
-      } while (Step(window, &index));
-    } while (Step(batch_dims, &batch));
+        rounds[round].targets.push_back(target + i);
+        rounds[round].sources.push_back(source + i);
+      }
+    });
     return rounds;
   }
 
+  const Combiner combiner_;
   const ElementFunction computation_;
   const std::vector<DType> types_;
   SliceMap map_;
