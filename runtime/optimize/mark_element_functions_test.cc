@@ -93,6 +93,25 @@ std::vector<float> Scatter(const std::string& function, const std::string& mark)
        Tensor::Vector<float>({10, 0, 20, 1, 3, 40, 7, 7, 8, 8}).Reshaped({5, 2}).value()});
 }
 
+// Reduces windows of 3 that overlap, with an element of padding before the first and two after the
+// last one, from an initial value of 100 on.
+std::vector<float> ReduceWindows(const std::string& function, const std::string& mark) {
+  PassTestGraph g(kFunctions);
+  const Endpoint x = g.Arg(DType::kFloat);
+  const auto ints = [&](std::vector<int32_t> values) {
+    return g.Const(Tensor::Vector<int32_t>(values));
+  };
+  const Endpoint padding = g.Const(Tensor::Vector<int32_t>({1, 2, 0, 0}).Reshaped({2, 2}).value());
+  g.Result(g.Op("XlaReduceWindow",
+                {x, g.Const(Tensor::Scalar(100.0f)), ints({3, 1}), ints({2, 1}), ints({1, 1}),
+                 ints({1, 1}), padding},
+                {{"T", DType::kFloat},
+                 {"Tindices", DType::kInt32},
+                 {"computation", FunctionRef{function, {}}}}));
+  return RunMarked(g, "XlaReduceWindow", "computation", mark,
+                   {Tensor::Vector<float>({1, 2, 3, 4, 5, 6, 700, 8}).Reshaped({4, 2}).value()});
+}
+
 // Reduces rows by a function. Returns what the pass has found of it.
 std::vector<std::string> Reduce(const std::string& reducer, std::vector<float> expected) {
   PassTestGraph g(kFunctions);
@@ -139,6 +158,14 @@ TEST(MarkElementFunctionsTest, ScattersNeedNotCallTheOpsTheyKnow) {
   EXPECT_EQ(Scatter("greater_of_two", "Maximum"), (std::vector<float>{20, 2, 3, 4, 10, 40}));
   EXPECT_EQ(Scatter("second", "second"), (std::vector<float>{20, 1, 3, 4, 3, 40}));
   EXPECT_EQ(Scatter("double_of_first", ""), (std::vector<float>{2, 4, 3, 4, 20, 24}));
+}
+
+TEST(MarkElementFunctionsTest, WindowsHaveTheInitialValueOnce) {
+  EXPECT_EQ(ReduceWindows("sum_of_two", "AddV2"),
+            (std::vector<float>{104, 106, 808, 118, 800, 108}));
+  EXPECT_EQ(ReduceWindows("greater_of_two", "Maximum"),
+            (std::vector<float>{100, 100, 700, 100, 700, 100}));
+  EXPECT_EQ(ReduceWindows("largest", ""), (std::vector<float>{100, 100, 700, 100, 700, 100}));
 }
 
 }  // namespace
