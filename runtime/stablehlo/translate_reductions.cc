@@ -93,6 +93,8 @@ bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const 
       std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p < 0; })) {
     return false;
   }
+  // The pools refuse windows that are larger than the operand, of which there are no results.
+  if (type.dimensions[1] == 0 || type.dimensions[2] == 0) return false;
   const int64_t channels = type.dimensions[3];
   if (!is_max && (channels == kDynamic || channels == 0 || strides[1] != strides[2])) return false;
   const Expr init = t.Full(op.operands[1]);

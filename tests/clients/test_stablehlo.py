@@ -213,6 +213,19 @@ FOUR_BITS = (
     "hDyi/G4WrhyvfP9KlsfwpYQnJftq2/+P90vGhymJR3GHYlUojysL5zxsvn6ViiXmgfJrz4pLnoiYZdGi7LBxrekI"
     "1GgcJin+ir/h743h8Hx4MRz+cT70h3iO7/ECffygRj+P3s/pQ0G/3P0HWT4HlQ=="
 )
+# maxima and sums of windows of 9 rows
+LARGER_WINDOWS = (
+    "eNp9UmtrE0EUncnNzTgOy7AscSlhWEIIcQlNDKWUtBRpxarYUmtR0S/LJtnaLfsI+2jrN8Ef4E/1J+hsHthS8bKz"
+    "595zDzNn7u7J8a/3xnnhT6Lg9fGpdz0ajLYHzwjtIEWLggBTWnbL6fT68OOzTcdMLqIjpBDrtX6gPZTDn1Vq6YZw"
+    "HElRSLCkw5hj2ZZd+wKOcqhqUxNQ9ajaHKqtbWCm1WQ2Q9ukBDewhUopig62saO6FLvYU32KLvbViOImDtUOxZEj"
+    "tXoZjkWdpknWlTxYN/gKaytc8wAvDNoxAd4Y8PZEbalttaPGDi70C/j+2+JIOa3VXCpcnRpcKK4Tw+TCBZObYABz"
+    "gXIXTc7rVzWkZ1RSVj+sAUXjHQVWf1KDZh9aLcIOKQKyQ2CAcARcv5F/1MNlSBmrbwITKAxhELMBgEgB61ApsVIC"
+    "/4gLpVgrdRDRwJVSozzqaDfIDTjiXB8CoqEBpYl1F6yGNkTJY7YnhWx3e93eRnu0v4921x3bjik7G01XCnNShlER"
+    "JuT6MkpJnM7KKCCTLPVnUz8vvDDxZmGsfw+SBUWZJVU2TZO88JNiyc7KaeDdhMksvakIfzar4KJMpivt1C+CRK+q"
+    "jP3bMC4X+135t4MyD3Ivv/TngTdPo29xms0vwzwmsfYySLRu7mdFWIT6wL9cFsyjUJsjV2HhRX72NcjIbVU8XRbu"
+    "8L4pfeZ/unkZ3+veMXyP1/e6W5MHu+w+pMgDI7vkH970ILIgL6Nq2hcpWeZ6VPqjzMuJvit5NJK4RcXBy1enZ3AO"
+    "H2BPjPfHz8fw6Q/PscmK"
+)
 
 
 def model_of(folder, artifact, inputs, output):
@@ -335,3 +348,10 @@ def test_integers_of_four_bits_are_computed_with(tmp_path):
     np.testing.assert_array_equal(answer[:, 4:8], (saturated * 3 + 8) % 16 - 8)
     np.testing.assert_array_equal(answer[:, 8:12], np.sort(saturated, 1))
     np.testing.assert_array_equal(answer[:, 12], saturated.max(1))
+
+
+def test_windows_that_do_not_fit_into_the_operand_have_no_results(tmp_path):
+    model = model_of(tmp_path, LARGER_WINDOWS, {"a": (tf.float32, [1, 3, 4, 2])}, tf.float32)
+    done = run(model, a=np.ones((1, 3, 4, 2)).tolist())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"] == [[]]
