@@ -33,14 +33,22 @@ std::vector<DType> Types(const tensorflow::NodeDef& node, const char* name) {
   return types;
 }
 
+// Whether the exporter has switched off a check of the module.
+bool IsCheckDisabled(const tensorflow::NodeDef& node, absl::string_view check) {
+  const auto* disabled = FindAttr(node, "disabled_checks");
+  return disabled != nullptr && absl::c_linear_search(disabled->list().s(), check);
+}
+
 // An index of the platform that the module may take as its first argument: of "CPU" among those
-// that it was made for. Errors: UNIMPLEMENTED if it was not made for CPUs.
+// that it was made for; the first one if it was not made for CPUs and does not check that. Errors:
+// UNIMPLEMENTED if it does.
 absl::StatusOr<int> PlatformIndex(const tensorflow::NodeDef& node) {
   const auto* platforms = FindAttr(node, "platforms");
   if (platforms == nullptr || platforms->list().s().empty()) return 0;
   for (int i = 0; i < platforms->list().s_size(); ++i) {
     if (platforms->list().s(i) == "CPU") return i;
   }
+  if (IsCheckDisabled(node, "platform")) return 0;
   return absl::UnimplementedError(
       "the module was not exported for CPUs: export it with platforms="
       "['cpu', ...]");
@@ -164,6 +172,7 @@ class Expander {
     FunctionOutput output;
     output.library = functions;
     output.prefix = name;
+    output.asserts_shapes = !IsCheckDisabled(node, "shape_assertions");
     return Body(module, node, &output).Build(name);
   }
 

@@ -82,5 +82,23 @@ TEST(ExpandCallModulesTest, RefusesAModuleThatWasNotMadeForCpus) {
   EXPECT_THAT(node->attr().at("_unsupported").s(), HasSubstr("not exported for CPUs"));
 }
 
+TEST(ExpandCallModulesTest, LeavesOutTheChecksThatAreDisabled) {
+  tensorflow::GraphDef graph = RecordedGraph("sizes");
+  tensorflow::GraphDef checked = graph;
+  ExpandCallModules(&checked);
+  EXPECT_FALSE(NodesWithOp(&checked, "Assert").empty());
+
+  tensorflow::NodeDef* node = NodesWithOp(&graph, "XlaCallModule").at(0);
+  auto* platforms = (*node->mutable_attr())["platforms"].mutable_list();
+  platforms->clear_s();
+  platforms->add_s("TPU");
+  auto* disabled = (*node->mutable_attr())["disabled_checks"].mutable_list();
+  disabled->add_s("platform");
+  disabled->add_s("shape_assertions");
+  ExpandCallModules(&graph);
+  EXPECT_TRUE(NodesWithOp(&graph, "XlaCallModule").empty());
+  EXPECT_TRUE(NodesWithOp(&graph, "Assert").empty());
+}
+
 }  // namespace
 }  // namespace tessera::stablehlo

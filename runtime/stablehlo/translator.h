@@ -38,6 +38,7 @@ struct Value {
 struct FunctionOutput {
   tensorflow::FunctionDefLibrary* library = nullptr;
   std::string prefix;  // of the names of new functions
+  bool asserts_shapes = true;
   int count = 0;
   int depth = 0;           // of the functions that are being translated, one within the other
   int64_t operations = 0;  // translated so far, of all functions
