@@ -65,6 +65,10 @@ class ConfigFileReader {
  private:
   void ReadKey(const YAML::Node& key, const YAML::Node& value) {
     const std::string name = key.Scalar();
+    const bool is_block =
+        name == kModels || name == kBatching || name == kMonitoring || name == kSsl;
+    const auto refuse_missing = [&] { Error(key, name, name + " has no value"); };
+    if (is_block && value.IsNull()) return refuse_missing();
     if (name == kModels) return ReadModels(value);
     if (name == kBatching) return ReadBatching(value);
     if (name == kMonitoring) return ReadProto(name, value, &options_->monitoring.emplace());
@@ -80,6 +84,7 @@ class ConfigFileReader {
       known.insert(known.end(), {kModels, kBatching, kMonitoring, kSsl});
       return AddUnknownYamlKey(path_, key, "the server's configuration", known, report_);
     }
+    if (value.IsNull()) return refuse_missing();
     if (!value.IsScalar()) return Error(value, name, name + " must be a single value");
     const absl::Status status = flags_.Set(name, value.Scalar());
     if (!status.ok()) Error(value, name, status.message());
@@ -101,7 +106,7 @@ class ConfigFileReader {
     if (model->model_platform().empty() && static_cast<int>(model->model_type()) == 0) {
       model->set_model_platform("tensorflow");
     }
-    if (const YAML::Node limits = node[kLimits]; limits) {
+    if (const YAML::Node limits = node[kLimits]; limits && HasValue(context, node, kLimits)) {
       ReadChecked(absl::StrCat(context, ".", kLimits), limits, CheckLimitsConfig,
                   &options_->limits[model->name()]);
     }
@@ -129,6 +134,17 @@ class ConfigFileReader {
       const std::string key = absl::StrCat(context, ".", error.field);
       Error(Descend(node, error.field), key, absl::StrCat(key, " ", error.message));
     }
+  }
+
+  // Adds an error at a key of a mapping, and returns false, if nothing stands behind it.
+  bool HasValue(const std::string& context, const YAML::Node& mapping, const char* name) {
+    for (const auto& item : mapping) {
+      if (item.first.Scalar() != name || !item.second.IsNull()) continue;
+      const std::string key = absl::StrCat(context, ".", name);
+      Error(item.first, key, key + " has no value");
+      return false;
+    }
+    return true;
   }
 
   // The message has no difference between no steps, which have defaults, and an empty list of them.
@@ -166,7 +182,7 @@ class ConfigFileReader {
     ReadProto(kBatching, node, &options_->batching.emplace(), {kMode});
     if (!node.IsMap()) return;
     const YAML::Node mode = node[kMode];
-    if (!mode) return;
+    if (!mode || !HasValue(kBatching, node, kMode)) return;
     if (!mode.IsScalar()) {
       return Error(mode, "batching.mode", "batching.mode must be a single value");
     }

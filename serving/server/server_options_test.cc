@@ -193,6 +193,23 @@ TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_THAT(ErrorOf("- a list\n"), HasSubstr("must be a mapping"));
 }
 
+TEST(ServerOptionsTest, AKeyWithoutValueIsToldAtItsOwnLine) {
+  for (const auto& [yaml, error] : std::vector<std::pair<std::string, std::string>>{
+           {"port:\nmodel_name: m\n", "1: port has no value"},
+           {"models:\n\nport: 1\n", "1: models has no value"},
+           {"batching:\n  max_batch_size:\n\nport: 1\n", "2: batching.max_batch_size has no value"},
+           {"batching:\n  mode:\n\nport: 1\n", "2: batching.mode has no value"},
+           {"batching:\n  allowed_batch_sizes:\nport: 1\n",
+            "2: batching.allowed_batch_sizes has no value"},
+           {"models:\n- name:\n  base_path: /m\n", "2: models[0].name has no value"},
+           {"models:\n- name: a\n  version_labels:\n    x:\nport: 1\n",
+            "4: models[0].version_labels.x has no value"},
+           {"models:\n- name: a\n  limits:\nport: 1\n", "3: models[0].limits has no value"},
+       }) {
+    EXPECT_EQ(ErrorOf(yaml), "config.yaml:" + error);
+  }
+}
+
 TEST(ServerOptionsTest, AModelMayHaveTheOlderTypeInsteadOfAPlatform) {
   ServerOptions options;
   ASSERT_TRUE(Read("models:\n- {name: a, base_path: /a, model_type: TENSORFLOW}\n"

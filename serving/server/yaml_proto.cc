@@ -57,11 +57,27 @@ class Converter {
                            "; '", key, "' is the second"));
         continue;
       }
+      // `all:` alone is an empty message. The parser places a missing value at whatever follows it.
+      if (item.second.IsNull() && !IsBlock(*field)) {
+        Error(item.first, Name(field), absl::StrCat(Name(field), " has no value"));
+        continue;
+      }
       FillField(item.second, field, message);
     }
   }
 
  private:
+  // Whether the values of a field are mappings.
+  static bool IsBlock(const FieldDescriptor& field) {
+    return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field.is_repeated() &&
+           !IsWrapper(*field.message_type());
+  }
+
+  // Whether the message stands for the one value that it holds.
+  static bool IsWrapper(const google::protobuf::Descriptor& message) {
+    return absl::StartsWith(message.full_name(), "google.protobuf.") && message.field_count() == 1;
+  }
+
   void FillField(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
     if (field->is_map()) return FillMap(node, field, message);
     if (!field->is_repeated()) return FillValue(node, field, message, Name(field));
@@ -88,6 +104,10 @@ class Converter {
       Message* entry = message->GetReflection()->AddMessage(message, field);
       const auto* type = field->message_type();
       FillValue(item.first, type->FindFieldByNumber(1), entry, name);
+      if (item.second.IsNull()) {
+        Error(item.first, name, absl::StrCat(name, " has no value"));
+        continue;
+      }
       FillValue(item.second, type->FindFieldByNumber(2), entry, name);
     }
   }
@@ -99,11 +119,10 @@ class Converter {
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       Message* child = field->is_repeated() ? reflection->AddMessage(message, field)
                                             : reflection->MutableMessage(message, field);
-      const bool is_wrapper =
-          absl::StartsWith(child->GetDescriptor()->full_name(), "google.protobuf.") &&
-          child->GetDescriptor()->field_count() == 1;
-      if (is_wrapper) return FillValue(node, child->GetDescriptor()->field(0), child, name);
-      if (node.IsNull()) return;  // `all:` alone is an empty message
+      if (IsWrapper(*child->GetDescriptor())) {
+        return FillValue(node, child->GetDescriptor()->field(0), child, name);
+      }
+      if (node.IsNull()) return;
       return Converter(file_, name, report_).Fill(node, child);
     }
     if (!node.IsScalar()) return Error(node, name, absl::StrCat(name, " must be a single value"));
