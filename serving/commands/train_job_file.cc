@@ -17,6 +17,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/training/job/job_check.h"
+#include "serving/server/yaml_merge.h"
 #include "serving/server/yaml_proto.h"
 
 namespace tessera::serving {
@@ -262,6 +263,7 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
   YAML::Node node;
   try {
     node.reset(OnlyDocument(path, YAML::LoadAll(*text), report));
+    ResolveYamlMerges(path, node, report);
   } catch (const YAML::Exception& error) {
     const int line = error.mark.line + 1;
     return report->Add({.file = path, .line = line},

@@ -12,6 +12,7 @@
 #include "serving/rollout/rollout_config.h"
 #include "serving/servables/traffic_router.h"
 #include "serving/server/server_options.h"
+#include "serving/server/yaml_merge.h"
 #include "serving/server/yaml_proto.h"
 
 namespace tessera::serving {
@@ -48,6 +49,7 @@ class ConfigFileReader {
 
   void Read(const std::string& text) {
     const YAML::Node root = OnlyDocument(path_, YAML::LoadAll(text), report_);
+    ResolveYamlMerges(path_, root, report_);
     if (root.IsNull()) return;
     if (!root.IsMap()) return Error(root, "", "the file must be a mapping of keys");
     for (const auto& item : root) keys_.insert(item.first.Scalar());
@@ -230,6 +232,8 @@ int LineOfKey(const std::string& path, absl::string_view key) {
   if (!text.ok()) return 0;
   try {
     const YAML::Node root = YAML::Load(*text);
+    ConfigReport ignored;
+    ResolveYamlMerges(path, root, &ignored);
     const YAML::Node node = Descend(root, key);
     return node.is(root) ? 0 : node.Mark().line + 1;
   } catch (const YAML::Exception&) {

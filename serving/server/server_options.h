@@ -151,9 +151,9 @@ bool IsForCommandLineOnly(absl::string_view flag);
 //
 // The default of a model's model_platform is "tensorflow". A model may have the blocks `rollout`
 // and `limits`, with the fields of RolloutConfig and LimitsConfig. `batching` turns batching on;
-// its key `mode` has the value of the flag batching_mode. Errors: NOT_FOUND if there is no such
-// file; INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the
-// nearest known one, and for values that do not fit.
+// its key `mode` has the value of the flag batching_mode. Merge keys (`<<: *base`) are resolved.
+// Errors: NOT_FOUND if there is no such file; INVALID_ARGUMENT "FILE:LINE: ..." if the file is no
+// YAML, for unknown keys, naming the nearest known one, and for values that do not fit.
 absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);
 // Does the same, adds all errors to a report, and reads on after each.
 void ReadConfigFile(const std::string& path, ServerOptions* options, ConfigReport* report);

@@ -210,6 +210,44 @@ TEST(ServerOptionsTest, AKeyWithoutValueIsToldAtItsOwnLine) {
   }
 }
 
+TEST(ServerOptionsTest, MergeKeysGiveAMappingTheKeysOfAnother) {
+  ServerOptions options;
+  const absl::Status status = Read(
+      "models:\n"
+      "- &base\n"
+      "  name: a\n"
+      "  base_path: /a\n"
+      "  model_version_policy: &all {all: {}}\n"
+      "- <<: *base\n"
+      "  name: b\n"
+      "- name: c\n"
+      "  <<: [{base_path: /c}, *base]\n"
+      "  model_version_policy: {latest: {num_versions: 2}}\n",
+      &options);
+  ASSERT_TRUE(status.ok()) << status;
+  const auto& models = options.models->model_config_list();
+  EXPECT_EQ(models.config(1).name(), "b");
+  EXPECT_EQ(models.config(1).base_path(), "/a");
+  EXPECT_TRUE(models.config(1).model_version_policy().has_all());
+  EXPECT_EQ(models.config(2).name(), "c");
+  EXPECT_EQ(models.config(2).base_path(), "/c");
+  EXPECT_EQ(models.config(2).model_version_policy().latest().num_versions(), 2);
+}
+
+TEST(ServerOptionsTest, AMergeKeyNeedsMappings) {
+  const std::string kNeeded = ": << must have a mapping, such as *ANCHOR, or a list of them";
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  <<: 5\n"), "config.yaml:3" + kNeeded);
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  <<: [5]\n"), "config.yaml:3" + kNeeded);
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  <<:\nport: 1\n"), "config.yaml:3" + kNeeded);
+  // A mapping that holds itself ends all the same.
+  EXPECT_THAT(ErrorOf("models:\n- &a\n  <<: *a\n  nam: x\n"), HasSubstr("unknown key 'nam'"));
+  // In quotes it is an ordinary key.
+  EXPECT_THAT(ErrorOf("models:\n- '<<': {name: a}\n"), HasSubstr("unknown key '<<'"));
+  // Errors in merged keys are told where the keys stand.
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  <<:\n    base_paht: /a\n"),
+            "config.yaml:4: unknown key 'base_paht' in models[0]; did you mean 'base_path'?");
+}
+
 TEST(ServerOptionsTest, AModelMayHaveTheOlderTypeInsteadOfAPlatform) {
   ServerOptions options;
   ASSERT_TRUE(Read("models:\n- {name: a, base_path: /a, model_type: TENSORFLOW}\n"
