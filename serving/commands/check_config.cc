@@ -39,6 +39,16 @@ void FindPlaces(const ServerOptions& options, absl::Span<const std::string> args
   }
 }
 
+// Whether an error is about the whole file of --config, so that what it would set is unknown.
+bool IsConfigUnread(const ServerOptions& options, const ConfigReport& report) {
+  if (options.config.empty()) return false;
+  return std::any_of(report.findings().begin(), report.findings().end(),
+                     [&](const ConfigFinding& finding) {
+                       return finding.severity == ConfigFinding::kError &&
+                              finding.place.file == options.config && finding.place.key.empty();
+                     });
+}
+
 const char* SeverityName(const ConfigFinding& finding) {
   return finding.severity == ConfigFinding::kError ? "error" : "warning";
 }
@@ -105,9 +115,12 @@ int PrintConfigCheck(ServerOptions options, const FlagParser& flags,
     report.Warn({}, DescribeUnknownArgument(argument, flags));
   }
   const bool as_json = options.json;
-  ApplyPlatformConfig(&options, &report);
-  const ServerSettings settings = ReadSettings(options, &report);
-  CheckConfig(options, settings, &report);
+  // Settings that are missing because their file could not be read are no further errors.
+  if (!IsConfigUnread(options, report)) {
+    ApplyPlatformConfig(&options, &report);
+    const ServerSettings settings = ReadSettings(options, &report);
+    CheckConfig(options, settings, &report);
+  }
   FindPlaces(options, args, &report);
   const std::string text = as_json ? ReportJson(report) : ReportText(report);
   std::fwrite(text.data(), 1, text.size(), stdout);

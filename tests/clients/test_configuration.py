@@ -58,6 +58,16 @@ def test_check_config_tells_everything_at_once(tmp_path):
     }
 
 
+@pytest.mark.parametrize("text", ["port: 1\nmodels: [\n  - a: b\n", "- port\n", None])
+def test_a_file_that_cannot_be_read_is_the_only_error(text, tmp_path):
+    path = tmp_path / "server.yaml"
+    if text:
+        path.write_text(text, encoding="utf-8")
+    code, out, _ = tessera("serve", f"--config={path}", "--check-config")
+    assert code == 3
+    assert out.startswith(str(path)) and out.endswith("\n1 error, 0 warnings\n"), out
+
+
 def test_check_config_of_what_can_be_served(tmp_path):
     path = tmp_path / "models.config"
     path.write_text(config_text([Model("m", HALF_PLUS_TWO)]), encoding="utf-8")
