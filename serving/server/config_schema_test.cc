@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "serving/server/server_options.h"
+#include "serving/server/server_settings.h"
 #include "serving/server/testing/schema_file.h"
 
 namespace tessera::serving {
@@ -23,6 +24,16 @@ class ConfigSchemaTest : public ::testing::Test {
  protected:
   std::string Broken(const std::string& yaml) const { return schema_.Broken(yaml); }
   const Json& Property(const char* name) const { return schema_.Property(name); }
+  // Whether the server takes a value of a flag.
+  static bool IsAccepted(const char* flag, const char* value) {
+    ServerOptions options;
+    EXPECT_TRUE(options.Flags().Set(flag, value).ok());
+    options.model_base_path = "/m";
+    options.enable_batching = true;
+    ConfigReport report;
+    ReadSettings(options, &report);
+    return report.FirstError().ok();
+  }
 
   const SchemaFile schema_{"config/tessera.schema.json", kRefusedFields};
 };
@@ -80,6 +91,16 @@ TEST_F(ConfigSchemaTest, SampleAndWhatIsCommentedOutInItAreValid) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_TRUE(options.batching.has_value());
   EXPECT_TRUE(options.ssl.has_value());
+}
+
+TEST_F(ConfigSchemaTest, FlagsThatAreChoicesHaveTheirValues) {
+  for (const char* flag : {"log_level", "load_priority", "numerics", "batching_mode"}) {
+    for (const auto& value : Property(flag)["enum"].GetArray()) {
+      EXPECT_TRUE(IsAccepted(flag, value.GetString())) << flag << ": " << value.GetString();
+    }
+    EXPECT_EQ(Broken(absl::StrCat(flag, ": nonsense")), "enum");
+    EXPECT_FALSE(IsAccepted(flag, "nonsense")) << flag;
+  }
 }
 
 TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
