@@ -255,6 +255,8 @@ def test_http_on_the_port_of_https_is_told_so(server, authority):
     answer = curl(server, "--write-out", "%{http_code}", scheme="http")
     assert answer.stdout.endswith(b"400"), answer
     assert b"https://" in answer.stdout
+    code, _, err = tessera("health", f"--rest_api_port={server.rest_port}")
+    assert code == 1 and "--ca=FILE" in err
     for port, nonsense in ((server.rest_port, b"\0" * 1000), (server.grpc_port, b"GET / HTTP/1.1\r\n")):
         with socket.create_connection(("127.0.0.1", port), SECONDS) as plain:
             plain.sendall(nonsense)

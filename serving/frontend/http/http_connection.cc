@@ -217,9 +217,12 @@ void HttpConnection::BeginEncryption() {
     if (!IsPlainHttp(error) || self->ends_soon_) return self->Close();
     self->socket_->LeaveEncryption();
     self->context_.keep_alive = false;
-    self->Write({.status = 400,
-                 .content_type = "text/plain",
-                 .body = "This port speaks HTTPS: ask for https:// instead of http://\n"});
+    self->Write(
+        {.status = 400,
+         .content_type = "text/plain",
+         .body =
+             "This port speaks HTTPS: ask for https:// instead of http://, and give --ca=FILE to "
+             "commands of tessera\n"});
   });
 }
 
