@@ -124,6 +124,7 @@ int ExecuteCommand(Command& command, absl::Span<const std::string> args) {
   for (const std::string& arg : args) {
     absl::string_view topic = arg;
     if (topic == "--") break;
+    if (topic == "-h") return PrintHelp(command, "");
     if (!absl::ConsumePrefix(&topic, "--help")) continue;
     if (topic.empty() || absl::ConsumePrefix(&topic, "=")) return PrintHelp(command, topic);
   }

@@ -103,6 +103,9 @@ TEST(CommandTest, ACommandMayReadItsCommandLineItself) {
   CaptureStdout();
   EXPECT_EQ(s.Execute({"--nonsense", "--help"}).first, 0);
   EXPECT_EQ(GetCapturedStdout(), CommandHelp(s.command));
+  CaptureStdout();
+  EXPECT_EQ(s.Execute({"-h"}).first, 0);
+  EXPECT_EQ(GetCapturedStdout(), CommandHelp(s.command));
 }
 
 TEST(CommandTest, HelpShowsFlagsWithTheirDefaults) {

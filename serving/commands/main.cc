@@ -78,7 +78,7 @@ int RunCommandOf(int argc, char** argv) {
     std::printf("tessera %s\n", kVersion);
     return 0;
   }
-  const bool wants_help = args[0] == "help" || args[0] == "--help";
+  const bool wants_help = args[0] == "help" || args[0] == "--help" || args[0] == "-h";
   if (wants_help && args.size() == 1) {
     std::fputs(ProgramHelp(commands).c_str(), stdout);
     return 0;

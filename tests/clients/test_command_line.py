@@ -45,10 +45,10 @@ def done(*arguments):
     return out
 
 
-@pytest.mark.parametrize("command", [[], ["inspect"], ["run"]], ids=lambda c: "".join(c) or "all")
+@pytest.mark.parametrize("command", [[], ["serve"], ["run"]], ids=lambda c: "".join(c) or "all")
 def test_help_goes_to_standard_output(command):
     assert done(*command, "--help").startswith("usage: tessera")
-    assert done("help", *command) == done(*command, "--help")
+    assert done("help", *command) == done(*command, "--help") == done(*command, "-h")
 
 
 @pytest.mark.parametrize("command", [["help"], ["--version"], ["inspect", "--json", VERSION]], ids=str)
