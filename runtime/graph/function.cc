@@ -1,6 +1,8 @@
 #include "runtime/graph/function.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -148,6 +150,11 @@ struct FunctionLibrary::Entry {
   mutable absl::once_flag scanned;
   mutable bool has_own_side_effect = false;
   mutable std::vector<std::string> named_functions;
+  // The answer of HasSideEffect(), once it is known. Libraries that extend each other share
+  // entries: an answer that an unknown function gave is not kept, because a later library may know
+  // it.
+  enum class SideEffect : uint8_t { kUnknown, kNone, kSome };
+  mutable std::atomic<SideEffect> side_effect{SideEffect::kUnknown};
 };
 
 FunctionLibrary::FunctionLibrary() = default;
@@ -256,18 +263,42 @@ void FunctionLibrary::Scan(const Entry& entry) const {
 }
 
 bool FunctionLibrary::HasSideEffect(absl::string_view name) const {
-  absl::flat_hash_set<std::string> seen = {std::string(name)};
-  std::vector<std::string> pending = {std::string(name)};
-  while (!pending.empty()) {
-    auto it = functions_.find(pending.back());
-    pending.pop_back();
-    if (it == functions_.end()) return true;
-    const Entry& entry = *it->second;
-    absl::call_once(entry.scanned, [&] { Scan(entry); });
-    if (entry.has_own_side_effect) return true;
-    for (const std::string& named : entry.named_functions) {
-      if (seen.insert(named).second) pending.push_back(named);
+  using SideEffect = Entry::SideEffect;
+  struct Visit {
+    const Entry* entry;
+    int caller;  // index of the visit that named it first; -1 for the first visit
+  };
+  std::vector<Visit> visits;
+  absl::flat_hash_set<const Entry*> seen;
+  // Returns false for an unknown function.
+  const auto visit = [&](absl::string_view function, int caller) {
+    auto it = functions_.find(function);
+    if (it == functions_.end()) return false;
+    const Entry* entry = it->second.get();
+    if (entry->side_effect.load(std::memory_order_relaxed) != SideEffect::kNone &&
+        seen.insert(entry).second) {
+      visits.push_back({entry, caller});
     }
+    return true;
+  };
+  if (!visit(name, -1)) return true;
+  for (int i = 0; i < static_cast<int>(visits.size()); ++i) {
+    const Entry& entry = *visits[i].entry;
+    absl::call_once(entry.scanned, [&] { Scan(entry); });
+    if (entry.has_own_side_effect ||
+        entry.side_effect.load(std::memory_order_relaxed) == SideEffect::kSome) {
+      // Whoever leads here has the side effect, too.
+      for (int j = i; j >= 0; j = visits[j].caller) {
+        visits[j].entry->side_effect.store(SideEffect::kSome, std::memory_order_relaxed);
+      }
+      return true;
+    }
+    for (const std::string& named : entry.named_functions) {
+      if (!visit(named, i)) return true;
+    }
+  }
+  for (const Visit& each : visits) {
+    each.entry->side_effect.store(SideEffect::kNone, std::memory_order_relaxed);
   }
   return false;
 }

@@ -1,5 +1,6 @@
 #include "runtime/graph/function.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -135,6 +136,58 @@ TEST(FunctionTest, KeepsSideEffectsAndDropsTheRest) {
               ElementsAre(body.graph->FindNode("marker"), body.graph->FindNode("assign")));
   EXPECT_NE(body.graph->FindNode("read"), nullptr);
   EXPECT_EQ(body.graph->FindNode("unused"), nullptr);
+}
+
+// Returns "f0", which calls "f1", and so on; the last of `count` functions has a node of `op`.
+tensorflow::FunctionDefLibrary Chain(int count, const std::string& op) {
+  tensorflow::FunctionDefLibrary proto;
+  for (int i = 0; i < count; ++i) {
+    tensorflow::FunctionDef* function = proto.add_function();
+    function->mutable_signature()->set_name(absl::StrCat("f", i));
+    tensorflow::NodeDef* node = function->add_node_def();
+    node->set_name("node");
+    node->set_op(i + 1 < count ? absl::StrCat("f", i + 1) : op);
+  }
+  return proto;
+}
+
+TEST(FunctionTest, AsksEachOfManyNestedFunctionsForSideEffectsOnce) {
+  constexpr int kCount = 30'000;
+  for (const char* op : {"NoOp", "Abort"}) {
+    const auto library = FunctionLibrary::Create(Chain(kCount, op)).value();
+    // A walk to the end of the chain for each function would take minutes.
+    for (int i = 0; i < kCount; ++i) {
+      ASSERT_EQ(library->HasSideEffect(absl::StrCat("f", i)), op == std::string("Abort")) << i;
+    }
+  }
+}
+
+TEST(FunctionTest, FunctionsThatCallEachOtherHaveTheSideEffectsOfAll) {
+  const auto library = Library(R"(
+    function { signature { name: "a" } node_def { name: "n" op: "b" } }
+    function { signature { name: "b" } node_def { name: "n" op: "a" }
+               node_def { name: "m" op: "c" } }
+    function { signature { name: "c" } node_def { name: "n" op: "Abort" } }
+    function { signature { name: "d" } node_def { name: "n" op: "e" } }
+    function { signature { name: "e" } node_def { name: "n" op: "d" } })");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(library->HasSideEffect("a"));
+    EXPECT_TRUE(library->HasSideEffect("b"));
+    EXPECT_TRUE(library->HasSideEffect("c"));
+    EXPECT_FALSE(library->HasSideEffect("d"));
+    EXPECT_FALSE(library->HasSideEffect("e"));
+  }
+}
+
+TEST(FunctionTest, AFunctionThatALaterLibraryAddsIsNotUnknownThere) {
+  const auto library = Library(R"(
+    function { signature { name: "caller" }
+               node_def { name: "n" op: "PartitionedCall"
+                          attr { key: "f" value { func { name: "later" } } } } })");
+  EXPECT_TRUE(library->HasSideEffect("caller"));
+  const auto extended = library->Extended(
+      Parse(R"(function { signature { name: "later" } node_def { name: "n" op: "NoOp" } })"));
+  EXPECT_FALSE((*extended)->HasSideEffect("caller"));
 }
 
 TEST(FunctionTest, PlaceholdersInsideFunctionAttributesAreResolved) {
