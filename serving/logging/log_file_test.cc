@@ -1,13 +1,17 @@
 #include "serving/logging/log_file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/file_descriptor.h"
 #include "runtime/base/file_system.h"
 #include "serving/logging/reopened_file.h"
 #include "serving/logging/rotated_files.h"
@@ -84,6 +88,22 @@ TEST_F(LogFileTest, TheFileThatIsWrittenIsNotRemoved) {
   EXPECT_TRUE(files.Append("a").ok());
   EXPECT_TRUE(files.Append("b").ok());
   EXPECT_THAT(Contents(files), ElementsAre("ab", "1", "2"));
+}
+
+TEST_F(LogFileTest, APipeThatNobodyReadsIsWaitedForUntilThatIsStopped) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const FileDescriptor reader(open(path.c_str(), O_RDONLY | O_NONBLOCK));
+  const auto file = ReopenedFile::Open(path).value();
+  EXPECT_TRUE(file->Append("taken").ok());
+  const std::string large(1 << 20, 'x');  // more than a pipe holds
+  absl::Status status;
+  std::thread thread([&] { status = file->Append(large); });
+  file->StopWaiting();
+  thread.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its reader does not take more"));
+  EXPECT_FALSE(file->Append("y").ok()) << "the pipe is full, and nobody waits for it any more";
 }
 
 TEST_F(LogFileTest, WhatDoesNotFitOnTheDiskLeavesNoPartAndMayFitLater) {

@@ -49,6 +49,8 @@ void LogWriter::Close() {
   {
     absl::MutexLock lock(&mu_);
     closing_ = true;
+    mu_.AwaitWithTimeout(absl::Condition(&has_ended_), options_.close_patience);
+    if (!has_ended_) file_->StopWaiting();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -68,9 +70,12 @@ void LogWriter::Run() {
       mu_.AwaitWithTimeout(absl::Condition(this, &LogWriter::IsPressed), kMaxDelay);
       records.swap(queue_);
     }
-    if (records.empty()) return;  // closing
-    Write(records);
+    if (!records.empty()) Write(records);
     absl::MutexLock lock(&mu_);
+    if (records.empty()) {  // closing
+      has_ended_ = true;
+      return;
+    }
     num_done_ += static_cast<int64_t>(records.size());
   }
 }

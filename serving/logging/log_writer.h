@@ -36,6 +36,8 @@ class LogWriter {
     // Told what became of a number of records: OK once they were written, RESOURCE_EXHAUSTED if the
     // queue was full, UNAVAILABLE if they could not be written. Called by Add() and by the thread.
     std::function<void(absl::StatusCode, int64_t num_records)> count;
+    // How long Close() lets the reader of a pipe take what waits.
+    absl::Duration close_patience = absl::Seconds(1);
   };
 
   LogWriter(Options options, std::unique_ptr<LogFile> file);
@@ -51,7 +53,8 @@ class LogWriter {
 
   // Returns once all records that were added before have been written or dropped.
   void Flush() ABSL_LOCKS_EXCLUDED(mu_);
-  // Writes what waits, and ends the thread. Later records are dropped. One thread may call it.
+  // Writes what waits, but what the reader of a pipe does not take in time, and ends the thread.
+  // Later records are dropped. One thread may call it.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -75,6 +78,7 @@ class LogWriter {
   int64_t num_done_ ABSL_GUARDED_BY(mu_) = 0;
   int num_flushes_ ABSL_GUARDED_BY(mu_) = 0;
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_ended_ ABSL_GUARDED_BY(mu_) = false;
   // The thread's, for its messages.
   bool is_told_ = false;
   int64_t num_lost_ = 0;

@@ -91,6 +91,31 @@ TEST(LogWriterTest, WritesWholeRecordsInTheirOrderManyAtOnce) {
   EXPECT_THAT(disk.Counts(), ElementsAre(Pair(absl::StatusCode::kOk, 6)));
 }
 
+// A pipe whose reader has stopped.
+class StuckFile : public LogFile {
+ public:
+  absl::Status Append(absl::string_view /*bytes*/) override {
+    stopped_.WaitForNotification();
+    return absl::UnavailableError("nobody reads");
+  }
+  void StopWaiting() override { stopped_.Notify(); }
+
+ private:
+  absl::Notification stopped_;
+};
+
+TEST(LogWriterTest, CloseDoesNotWaitForAReaderThatHasStopped) {
+  std::map<absl::StatusCode, int64_t> counts;
+  LogWriter::Options options{.name = "the test log", .max_written_bytes = 1};
+  options.count = [&](absl::StatusCode code, int64_t num_records) { counts[code] += num_records; };
+  options.close_patience = absl::ZeroDuration();
+  LogWriter writer(std::move(options), std::make_unique<StuckFile>());
+  writer.Add("a");
+  writer.Add("b");
+  writer.Close();
+  EXPECT_THAT(counts, ElementsAre(Pair(absl::StatusCode::kUnavailable, 2)));
+}
+
 TEST(LogWriterTest, DropsAndCountsWhatAFullQueueCannotTakeAndNeverWaits) {
   Disk disk;
   absl::Notification may_write;

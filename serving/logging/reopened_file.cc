@@ -1,19 +1,27 @@
 #include "serving/logging/reopened_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/append_whole.h"
 #include "runtime/base/status.h"
 
 namespace tessera::serving {
 
 absl::StatusOr<std::unique_ptr<ReopenedFile>> ReopenedFile::Open(const std::string& path) {
-  std::unique_ptr<ReopenedFile> file(new ReopenedFile(path));
+  const int stopped = ::eventfd(0, EFD_CLOEXEC);
+  if (stopped < 0) return ErrnoStatus(errno, "make an event for", path);
+  std::unique_ptr<ReopenedFile> file(new ReopenedFile(path, stopped));
   RETURN_IF_ERROR(file->OpenAgain());
   return file;
 }
@@ -36,12 +44,38 @@ absl::Status ReopenedFile::Append(absl::string_view bytes) {
       return status;
     }
   }
-  // Standard output is not cut back, because others write to it.
   struct stat info;
-  const bool can_be_cut =
-      path_ != "-" && ::fstat(file_->get(), &info) == 0 && S_ISREG(info.st_mode);
-  return AppendWhole(file_->get(), bytes, can_be_cut ? std::optional(info.st_size) : std::nullopt,
+  if (::fstat(file_->get(), &info) != 0) return ErrnoStatus(errno, "look at", path_);
+  if (!S_ISREG(info.st_mode)) return AppendToReader(bytes);
+  // Standard output is not cut back, because others write to it.
+  return AppendWhole(file_->get(), bytes, path_ == "-" ? std::nullopt : std::optional(info.st_size),
                      path_);
+}
+
+void ReopenedFile::StopWaiting() {
+  const uint64_t one = 1;
+  (void)!::write(stopped_.get(), &one, sizeof(one));
+}
+
+// Writes to a pipe, a socket or a terminal, whose reader may be slow, or stopped.
+absl::Status ReopenedFile::AppendToReader(absl::string_view bytes) const {
+  while (!bytes.empty()) {
+    pollfd ready[] = {{.fd = file_->get(), .events = POLLOUT, .revents = 0},
+                      {.fd = stopped_.get(), .events = POLLIN, .revents = 0}};
+    if (::poll(ready, std::size(ready), /*timeout=*/-1) < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "wait for the reader of", path_);
+    }
+    if (ready[0].revents == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot write to '", path_, "': its reader does not take more"));
+    }
+    // A pipe that is ready takes so many bytes without waiting.
+    const absl::string_view chunk = bytes.substr(0, PIPE_BUF);
+    RETURN_IF_ERROR(AppendWhole(file_->get(), chunk, std::nullopt, path_));
+    bytes.remove_prefix(chunk.size());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tessera::serving

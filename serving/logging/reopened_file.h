@@ -24,12 +24,15 @@ class ReopenedFile : public LogFile {
   void Reopen() { is_stale_.store(true, std::memory_order_relaxed); }
 
   absl::Status Append(absl::string_view bytes) override;
+  void StopWaiting() override;
 
  private:
-  explicit ReopenedFile(std::string path) : path_(std::move(path)) {}
+  ReopenedFile(std::string path, int stopped) : path_(std::move(path)), stopped_(stopped) {}
   absl::Status OpenAgain();
+  absl::Status AppendToReader(absl::string_view bytes) const;
 
   const std::string path_;
+  const FileDescriptor stopped_;  // an eventfd, which can be read after StopWaiting()
   std::unique_ptr<FileDescriptor> file_;
   std::atomic<bool> is_stale_{false};
 };
