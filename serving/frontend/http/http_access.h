@@ -10,7 +10,7 @@ namespace tessera::serving {
 // its reply. Requests that cannot be read do not come so far. `log` must outlive it.
 HttpHandler LoggingAccess(AccessLog* log, HttpHandler handler);
 
-// Adds a request that was refused by its head, and its reply, to the log.
+// Adds a request that was refused by its head, or by what came of it, and its reply, to the log.
 void LogRefusal(AccessLog* log, const HttpRequest& head, const HttpReply& reply);
 
 }  // namespace tessera::serving

@@ -368,8 +368,7 @@ bool HttpConnection::OnHead() {
               .is_head = head.method() == http::verb::head,
               .keep_alive = head.keep_alive()};
   if (!HasKnownCoding(head)) {
-    context_.keep_alive = false;
-    Write(HttpStatusPage(501));
+    RefuseBy(501);
     return false;
   }
   // HTTP/1.0 has no chunks, so that others may see the end of the request elsewhere (RFC 9112,
@@ -415,8 +414,20 @@ void HttpConnection::Refuse(Error error) {
                      ? options_.body_too_large(request_)
                      : HttpStatusPage(413));
   }
-  if (error == http::error::header_limit) return Write(HttpStatusPage(431));
-  Write(HttpStatusPage(400));
+  RefuseBy(error == http::error::header_limit ? 431 : 400);
+}
+
+void HttpConnection::RefuseBy(int status) {
+  context_.keep_alive = false;
+  HttpReply reply = HttpStatusPage(status);
+  const auto& head = parser_->get();
+  const bool is_request = !head.target().empty();
+  if (options_.on_refused != nullptr && (is_request || status == 431)) {
+    HttpRequest request = HeadOf(head);
+    request.peer = peer_;
+    options_.on_refused(request, reply);
+  }
+  Write(std::move(reply));
 }
 
 void HttpConnection::NotifyGone(std::function<void()> gone) {

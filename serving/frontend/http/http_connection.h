@@ -90,6 +90,8 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
   bool OnHead();
   // Asks whether the body may be read. Returns false if the request was refused.
   bool Admit();
+  // Answers what is left of a request by the page of a status, and ends the connection.
+  void RefuseBy(int status);
   void HandleRequest();
   // Waits for the end of the client's side, to call gone_.
   void WatchClient();

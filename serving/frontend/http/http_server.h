@@ -41,6 +41,11 @@ class HttpServer {
     // Makes the reply to a request whose body goes beyond the limit; `head` is what `admit` saw.
     // Null, or without `admit`: a plain 413.
     std::function<HttpReply(const HttpRequest& head)> body_too_large;
+    // Told of a request that is refused before its body was read and without asking `admit` or
+    // `body_too_large`: of a head beyond the limits, of one whose body has no end that can be told,
+    // and of a malformed request whose first line could be read. `head` is what was read of it.
+    // Null: nobody is told.
+    std::function<void(const HttpRequest& head, const HttpReply& reply)> on_refused;
     // How long a connection stays open without a request.
     absl::Duration idle_timeout = absl::Minutes(10);
     // Time limit for the head of a request. It is also the time by which a body, or the client's

@@ -86,6 +86,11 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
     if (AccessLog* const log = handler->access_log()) LogRefusal(log, head, reply);
     return reply;
   };
+  if (AccessLog* const log = handler->access_log()) {
+    http.on_refused = [log](const HttpRequest& head, const HttpReply& reply) {
+      LogRefusal(log, head, reply);
+    };
+  }
   RestApi* const api = &server->api_;
   HttpHandler answer_kserve;
   if (server->kserve_) {

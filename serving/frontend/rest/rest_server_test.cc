@@ -116,6 +116,30 @@ TEST_F(RestServerTest, EachRequestHasALineInTheAccessLog) {
   handler_.reset();  // before its log
 }
 
+TEST_F(RestServerTest, RequestsThatCannotBeReadHaveALineInTheAccessLog) {
+  const std::string path = (root_ / "refused.log").string();
+  const auto log = AccessLog::Open(path, &metrics_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_, nullptr, nullptr,
+                                              RequestLogging{.access = log->get()});
+  Configure();
+  Start();
+  EXPECT_EQ(Ask("GET", "/head", "", "A: " + std::string(66'000, 'x') + "\r\n").status, 431);
+  // The client announces a length as well.
+  EXPECT_EQ(Ask("POST", "/coding", "", "Transfer-Encoding: zip\r\n").status, 400);
+  EXPECT_EQ(Ask("GET", "/malformed", "", "no header\r\n").status, 400);
+  EXPECT_EQ(Ask("\1\2\3", "nonsense").status, 400);
+  server_.reset();
+  (*log)->Flush();
+  const std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[0], HasSubstr(R"("method":"GET","path":"/head","status":"431")"));
+  EXPECT_THAT(lines[0], HasSubstr("\"peer\":\"127.0.0.1:"));
+  EXPECT_THAT(lines[1], HasSubstr(R"("method":"POST","path":"/coding","status":"400")"));
+  EXPECT_THAT(lines[2], HasSubstr(R"("method":"GET","path":"/malformed","status":"400")"));
+  handler_.reset();  // before its log
+}
+
 TEST_F(RestServerTest, FailuresAreLoggedWithTheirTrace) {
   Configure();
   Start();
