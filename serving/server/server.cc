@@ -247,7 +247,8 @@ absl::Status Server::StartGrpc() {
   grpc.socket_path = options_.grpc_socket_path;
   grpc.access = {.certificates = settings_.access.certificates,
                  .alts = options_.use_alts_credentials,
-                 .tokens = settings_.access.tokens};
+                 .tokens = settings_.access.tokens,
+                 .access_log = access_log_.get()};
   grpc.channel_arguments = settings_.channel_arguments;
   grpc.max_threads = std::max(1, options_.grpc_max_threads);
   grpc.host = host_.get();

@@ -118,6 +118,25 @@ def test_without_a_valid_token_nothing_is_answered(tokens, authorization):
             tokens.grpc(authorization, address)
 
 
+def test_refusals_are_in_the_access_log(tmp_path):
+    log = tmp_path / "access.log"
+    with Tokens(tmp_path, f"--access_log={log}") as tokens:
+        tokens.rest("Bearer wrong")
+        with refused("UNAUTHENTICATED"):
+            tokens.grpc("Bearer wrong")
+        assert tokens.grpc("Bearer secret") == [2.5]
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [
+        (line["protocol"], line["method"], line["status"])
+        for line in lines
+        if not line.get("path", "").startswith("/readyz")
+    ] == [
+        ("http", "POST", "401"),
+        ("grpc", "Predict", "UNAUTHENTICATED"),
+        ("grpc", "Predict", "OK"),
+    ]
+
+
 def test_refusals_are_counted(tmp_path):
     with Tokens(tmp_path, f"--monitoring_config_file={MONITORING}") as tokens:
         for authorization in ("", "Bearer wrong", "Bearer secret"):

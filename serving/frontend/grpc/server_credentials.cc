@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "serving/frontend/traceparent.h"
 
 namespace tessera::serving {
 namespace {
@@ -27,21 +28,43 @@ bool IsProbe(absl::string_view path) {
          path == "/inference.GRPCInferenceService/ServerReady";
 }
 
-absl::Status CheckMetadata(const BearerTokens& tokens, const grpc_metadata* metadata,
-                           size_t count) {
-  absl::string_view path, authorization;
-  for (size_t i = 0; i < count; ++i) {
-    const absl::string_view key = ToView(metadata[i].key);
-    if (key == ":path") path = ToView(metadata[i].value);
-    if (key == "authorization") authorization = ToView(metadata[i].value);
-  }
-  return IsProbe(path) ? absl::OkStatus() : tokens.Check(authorization, absl::Now());
-}
+// Checks the tokens of calls.
+class CallGuard {
+ public:
+  CallGuard(const BearerTokens* tokens, AccessLog* log) : tokens_(tokens), log_(log) {}
 
-void ProcessMetadata(void* tokens, grpc_auth_context*, const grpc_metadata* metadata, size_t count,
+  absl::Status Check(const grpc_metadata* metadata, size_t count) const {
+    absl::string_view path, authorization, trace;
+    int num_traces = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const absl::string_view key = ToView(metadata[i].key);
+      if (key == ":path") path = ToView(metadata[i].value);
+      if (key == "authorization") authorization = ToView(metadata[i].value);
+      if (key == kTraceparent) {
+        trace = ToView(metadata[i].value);
+        ++num_traces;
+      }
+    }
+    if (IsProbe(path)) return absl::OkStatus();
+    const absl::Time now = absl::Now();
+    const absl::Status status = tokens_->Check(authorization, now);
+    if (status.ok() || log_ == nullptr) return status;
+    log_->Add({.protocol = "grpc",
+               .method = path.substr(path.rfind('/') + 1),
+               .status = absl::StatusCodeToString(status.code()),
+               .arrived = now,
+               .trace_id = num_traces == 1 ? TraceIdOf(trace) : ""});
+    return status;
+  }
+
+ private:
+  const BearerTokens* const tokens_;
+  AccessLog* const log_;
+};
+
+void ProcessMetadata(void* guard, grpc_auth_context*, const grpc_metadata* metadata, size_t count,
                      grpc_process_auth_metadata_done_cb done, void* user_data) {
-  const absl::Status status =
-      CheckMetadata(*static_cast<const BearerTokens*>(tokens), metadata, count);
+  const absl::Status status = static_cast<const CallGuard*>(guard)->Check(metadata, count);
   done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
        std::string(status.message()).c_str());
 }
@@ -49,7 +72,9 @@ void ProcessMetadata(void* tokens, grpc_auth_context*, const grpc_metadata* meta
 class CoreCredentials final : public grpc::ServerCredentials {
  public:
   explicit CoreCredentials(const ServerCredentialsOptions& options)
-      : certificates_(options.certificates), tokens_(options.tokens) {
+      : certificates_(options.certificates),
+        tokens_(options.tokens),
+        guard_(tokens_.get(), options.access_log) {
     if (certificates_ != nullptr) {
       core_ = MakeTls();
     } else if (options.alts) {
@@ -61,9 +86,7 @@ class CoreCredentials final : public grpc::ServerCredentials {
     }
     if (tokens_ == nullptr || core_ == nullptr) return;
     grpc_server_credentials_set_auth_metadata_processor(
-        core_, {.process = ProcessMetadata,
-                .destroy = [](void*) {},
-                .state = const_cast<BearerTokens*>(tokens_.get())});
+        core_, {.process = ProcessMetadata, .destroy = [](void*) {}, .state = &guard_});
   }
   ~CoreCredentials() override { grpc_server_credentials_release(core_); }
 
@@ -118,6 +141,7 @@ class CoreCredentials final : public grpc::ServerCredentials {
 
   const std::shared_ptr<ServerCertificates> certificates_;
   const std::shared_ptr<const BearerTokens> tokens_;
+  CallGuard guard_;
   grpc_server_credentials* core_ = nullptr;
   absl::Mutex mu_;
   // What gRPC has got.

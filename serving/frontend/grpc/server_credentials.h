@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "serving/frontend/access_log.h"
 #include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/tls/server_certificates.h"
 
@@ -22,6 +23,9 @@ struct ServerCredentialsOptions {
   // those of grpc.health.v1.Health, and ServerLive and ServerReady of KServe's protocol. Null: all
   // calls are answered.
   std::shared_ptr<const BearerTokens> tokens;
+  // Gets a line for each call that is refused for its token; gRPC does not tell the client's
+  // address. Null: none. Must outlive the credentials.
+  AccessLog* access_log = nullptr;
 };
 
 // Returns credentials for one port or Unix socket. They must outlive the server.
