@@ -4,6 +4,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/system/system_error.hpp>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -164,7 +165,14 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& opt
   if (options.num_threads < 1) {
     return absl::InvalidArgumentError("an HTTP server needs at least one thread");
   }
-  auto impl = std::make_unique<Impl>(options, std::move(handler));
+  std::unique_ptr<Impl> impl;
+  try {
+    impl = std::make_unique<Impl>(options, std::move(handler));
+  } catch (const boost::system::system_error& error) {
+    // Asio throws where the process may open no more files for its event loops.
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve HTTP port ", options.port, ": ", error.what()));
+  }
   RETURN_IF_ERROR(impl->Listen());
   impl->Run();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));

@@ -1,6 +1,7 @@
 #include "serving/frontend/http/http_server.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -350,6 +351,22 @@ TEST_F(HttpServerTest, AnnouncedLengthTakesNoMemory) {
   }
   EXPECT_LT(BytesAllocated(), before + 500'000'000);
   EXPECT_EQ(HttpTestClient(server_->port()).Ask("GET", "/")->status, 200);
+}
+
+TEST_F(HttpServerTest, AProcessWithoutFileDescriptorsDoesNotStartOne) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int first_free = dup(STDIN_FILENO);
+  close(first_free);
+  for (int spare = 0; spare < 3; ++spare) {
+    const rlimit low = {.rlim_cur = static_cast<rlim_t>(first_free + spare),
+                        .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    const auto server = HttpServer::Start(options_, nullptr);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(server.status().message()), HasSubstr("Too many open files"));
+  }
 }
 
 TEST_F(HttpServerTest, BoundsHeaders) {
