@@ -15,9 +15,12 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/saved_model.h"
+#include "serving/core/memory_budget.h"
 #include "serving/frontend/admin/admin_access.h"
 #include "serving/frontend/grpc/port_check.h"
+#include "serving/frontend/grpc/server_credentials.h"
 #include "serving/servables/saved_model/version_check.h"
+#include "serving/servables/saved_model/version_files.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/text_proto_file.h"
 #include "serving/sources/file_system_source.h"
@@ -134,7 +137,7 @@ void CheckRest(const ServerOptions& options, const ServerSettings& settings, Con
 class ModelChecker {
  public:
   ModelChecker(const ServerOptions& options, const ServerSettings& settings, ConfigReport* report)
-      : options_(options), settings_(settings), report_(report) {}
+      : options_(options), settings_(settings), report_(report), budget_(settings.memory_limit) {}
 
   void Check() {
     const ModelServerConfig& config = settings_.models;
@@ -240,6 +243,7 @@ class ModelChecker {
       Add("base_path",
           Annotate(status, absl::StrCat("version ", number, " of model '", model.name(), "': ")));
     }
+    CheckMemory({model.name(), number}, path);
     const std::string parameters_file = JoinPath(path, ServerBatching::kPerModelFile);
     if (!settings_.batching || !settings_.batching->per_model_parameters ||
         !FileExists(parameters_file)) {
@@ -250,6 +254,14 @@ class ModelChecker {
     for (const absl::Status& error : MakeBatchingOptions(parameters).Errors()) {
       report_->Add({parameters_file}, error);
     }
+  }
+
+  // Checks that the version fits beside those before it.
+  void CheckMemory(const ServableId& id, const std::string& path) {
+    const absl::StatusOr<MemoryEstimate> estimate = EstimateVersionMemory(path);
+    // CheckVersion() tells why there is no estimate, and Check() that two models have one name.
+    if (!estimate.ok() || budget_.reserved().contains(id)) return;
+    Add("base_path", budget_.Reserve(id, *estimate));
   }
 
   void CheckLabels(const ModelConfig& model, const std::map<int64_t, std::string>& versions) {
@@ -279,6 +291,7 @@ class ModelChecker {
   }
 
   void Add(const std::string& key, const absl::Status& status) {
+    if (status.ok()) return;
     const std::string suffix = key.empty() ? "" : absl::StrCat(".", key);
     if (!options_.model_config_file.empty()) {
       report_->Add(Place(absl::StrCat("model_config_list.config[", index_, "]", suffix)), status);
@@ -292,6 +305,7 @@ class ModelChecker {
   const ServerOptions& options_;
   const ServerSettings& settings_;
   ConfigReport* const report_;
+  MemoryBudget budget_;  // of the versions that were checked
   int index_ = 0;
 };
 
@@ -304,6 +318,9 @@ void CheckConfig(const ServerOptions& options, const ServerSettings& settings,
   if (options.admin_port != 0) {
     report->Add({.key = options.admin_token_file.empty() ? "admin_address" : "admin_token_file"},
                 AdminAccess::Make(options.admin_address, options.admin_token_file).status());
+  }
+  if (options.use_alts_credentials) {
+    report->Add({.key = "use_alts_credentials"}, MakeServerCredentials({.alts = true}).status());
   }
   report->Add({.key = "op_library"}, LoadOpLibraries(options.op_library).status());
   CheckRest(options, settings, report);

@@ -12,6 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "serving/frontend/grpc/server_credentials.h"
+#include "serving/servables/saved_model/version_files.h"
 
 namespace tessera::serving {
 namespace {
@@ -113,6 +115,34 @@ TEST_F(ConfigCheckTest, APolicyThatNamesNoPresentVersionIsToldWithThoseThatAre) 
   EXPECT_THAT(
       Check(),
       ElementsAre(HasSubstr("none of those that model_version_policy names; there are 123")));
+}
+
+TEST_F(ConfigCheckTest, VersionsThatDoNotFitTogetherAreTold) {
+  const std::string model =
+      absl::StrCat("base_path: '", half_plus_two_, "' model_platform: 'tensorflow' }\n");
+  options_.model_config_file =
+      Write("models.config", absl::StrCat("model_config_list {\n config { name: 'a' ", model,
+                                          " config { name: 'b' ", model, "}\n"));
+  options_.memory_limit = "1GiB";
+  EXPECT_THAT(Check(), IsEmpty());
+  const int64_t size = EstimateVersionMemory(JoinPath(half_plus_two_, "00000123"))->total();
+  options_.memory_limit = absl::StrCat(size + 1);
+  EXPECT_THAT(Check(), ElementsAre(AllOf(
+                           StartsWith("3 model_config_list.config[1].base_path: "),
+                           HasSubstr("Insufficient resources to load servable {name: b version: "
+                                     "123}"),
+                           HasSubstr("Raise --memory_limit"))));
+}
+
+TEST_F(ConfigCheckTest, AltsNeedsAMachineThatHasIt) {
+  const absl::Status usable = MakeServerCredentials({.alts = true}).status();
+  options_.model_base_path = half_plus_two_;
+  options_.use_alts_credentials = true;
+  if (usable.ok()) {
+    EXPECT_THAT(Check(), IsEmpty());
+  } else {
+    EXPECT_THAT(Check(), ElementsAre(HasSubstr("use TLS by ssl_certificate_file")));
+  }
 }
 
 TEST_F(ConfigCheckTest, ModelsMayNotShareALog) {
