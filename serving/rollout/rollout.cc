@@ -88,8 +88,7 @@ void Rollout::Settle(absl::Time now) {
     return;
   }
   if (making_room_ != 0 && !in_memory_.contains(making_room_)) making_room_ = 0;
-  DropWhatIsGone(now);
-  ChooseStable(now);
+  ChooseStable(now, DropWhatIsGone(now));
   ChooseCandidate(now);
   const int64_t candidate = saved_.candidate_version();
   if (!step_began_ && available_.contains(candidate)) {
@@ -97,7 +96,8 @@ void Rollout::Settle(absl::Time now) {
   }
 }
 
-void Rollout::DropWhatIsGone(absl::Time now) {
+std::string Rollout::DropWhatIsGone(absl::Time now) {
+  std::string lost;
   const int64_t candidate = saved_.candidate_version();
   if (candidate != 0 && !IsOnDisk(candidate)) {
     DropCandidate();
@@ -113,10 +113,11 @@ void Rollout::DropWhatIsGone(absl::Time now) {
       Tell(now, "rolled_back", stable, reason);
     } else if (!in_memory_.contains(stable)) {
       saved_.set_stable_version(0);
-      reason_ = reason;
+      lost = reason;
     }
   }
   if (previous != 0 && !IsThere(previous)) saved_.set_previous_version(0);
+  return lost;
 }
 
 bool Rollout::IsRejected(int64_t version) const {
@@ -141,7 +142,7 @@ int64_t Rollout::BestEligible(int64_t except) const {
   return highest_unfailed != 0 ? highest_unfailed : highest;
 }
 
-void Rollout::ChooseStable(absl::Time now) {
+void Rollout::ChooseStable(absl::Time now, const std::string& lost) {
   if (saved_.stable_version() != 0) return;
   if (is_cautious_ && on_disk_.size() > 1) {
     const int64_t second = std::next(on_disk_.rbegin())->first;
@@ -150,10 +151,18 @@ void Rollout::ChooseStable(absl::Time now) {
                             ", the second highest, counts as stable"));
   } else if (const int64_t other = BestEligible(saved_.candidate_version()); other != 0) {
     MakeStable(now, other,
-               absl::StrCat("no version was stable; version ", other, " has all traffic at once"));
+               absl::StrCat(lost.empty() ? "no version was stable" : lost, "; version ", other,
+                            " has all traffic at once"));
   } else if (const int64_t candidate = saved_.candidate_version(); candidate != 0) {
     DropCandidate();
-    MakeStable(now, candidate, absl::StrCat("there is no version beside ", candidate));
+    MakeStable(now, candidate,
+               absl::StrCat(lost, lost.empty() ? "" : "; ", "there is no version beside ",
+                            candidate, ", which has all traffic at once"));
+  } else {
+    const std::string reason =
+        absl::StrCat(lost.empty() ? "no version was stable" : lost,
+                     "; those that are there were rolled back, and none of them is served");
+    if (reason_.empty() || !lost.empty()) Tell(now, "held", on_disk_.rbegin()->first, reason);
   }
   is_cautious_ = false;
   const int64_t candidate = saved_.candidate_version();

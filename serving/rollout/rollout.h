@@ -116,8 +116,9 @@ class Rollout {
 
   // Brings the parts of the versions up to what is on disk and in memory.
   void Settle(absl::Time now);
-  void DropWhatIsGone(absl::Time now);
-  void ChooseStable(absl::Time now);
+  // Returns why there is no stable version any more; "" if there is one, or was none.
+  std::string DropWhatIsGone(absl::Time now);
+  void ChooseStable(absl::Time now, const std::string& lost);
   void ChooseCandidate(absl::Time now);
 
   void MakeStable(absl::Time now, int64_t version, const std::string& reason);

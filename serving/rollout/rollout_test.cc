@@ -292,6 +292,46 @@ TEST_F(RolloutTest, ByHand) {
   EXPECT_THAT(loaded_, ElementsAre(3));
 }
 
+TEST_F(RolloutTest, ARestartWithoutTheStableFolderTellsSo) {
+  Disk({{3, 3}});
+  Disk({{3, 3}, {4, 4}});
+  Restart();
+  Disk({{4, 4}});
+  EXPECT_THAT(Parts(), ElementsAre(4, 0, 0));
+  EXPECT_THAT(Events(), ElementsAre("promoted 4 100 %"));
+  EXPECT_EQ(last_reason_,
+            "the folder of version 3 is gone; there is no version beside 4, which has all traffic "
+            "at once");
+  Restart();
+  Disk({{2, 2}});
+  EXPECT_THAT(Parts(), ElementsAre(2, 0, 0));
+  EXPECT_THAT(Events(), ElementsAre("promoted 2 100 %"));
+  EXPECT_EQ(last_reason_, "the folder of version 4 is gone; version 2 has all traffic at once");
+}
+
+TEST_F(RolloutTest, ARestartWithRejectedVersionsAloneTellsWhyNoneIsServed) {
+  Disk({{3, 3}});
+  Disk({{3, 3}, {4, 4}});
+  After(1, kFail);
+  EXPECT_THAT(Parts(), ElementsAre(3, 0, 0));
+  Events();
+  Restart();
+  Disk({{4, 4}});
+  EXPECT_THAT(rollout_->Wanted(), IsEmpty());
+  EXPECT_THAT(Events(), ElementsAre("held 4 0 %"));
+  EXPECT_EQ(last_reason_,
+            "the folder of version 3 is gone; those that are there were rolled back, and none of "
+            "them is served");
+  EXPECT_EQ(Status().reason(), last_reason_);
+  Disk({{4, 4}});
+  EXPECT_THAT(Events(), IsEmpty()) << "it is told once";
+  Restart();
+  Disk({{4, 4}});
+  EXPECT_THAT(Events(), ElementsAre("held 4 0 %")) << "and by each process";
+  Disk({{4, 4}, {5, 5}});
+  EXPECT_THAT(Parts(), ElementsAre(5, 0, 0));
+}
+
 TEST_F(RolloutTest, APauseOutlastsARestart) {
   Disk({{3, 3}});
   Disk({{3, 3}, {4, 4}});
