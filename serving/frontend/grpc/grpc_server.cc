@@ -38,7 +38,7 @@ GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRep
     : pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
-      model_service_(handler),
+      model_service_(handler, &pool_),
       health_service_({"", "PredictionService", "ModelService"}) {
   if (repository != nullptr) kserve_service_.emplace(handler, repository, &pool_);
 }

@@ -281,6 +281,8 @@ TEST_F(GrpcServerTest, LargeMessagesAreParsedOnThePool) {
   for (const std::string method : {"tensorflow.serving.PredictionService/Classify",
                                    "tensorflow.serving.PredictionService/Regress",
                                    "tensorflow.serving.PredictionService/MultiInference",
+                                   "tensorflow.serving.PredictionService/GetModelMetadata",
+                                   "tensorflow.serving.ModelService/GetModelStatus",
                                    "inference.GRPCInferenceService/ModelInfer",
                                    "inference.GRPCInferenceService/ModelStreamInfer"}) {
     // Whoever parses the message sees at its begin that it is none.

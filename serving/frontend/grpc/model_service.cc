@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/base/status.h"
+#include "serving/frontend/grpc/call_dispatch.h"
 #include "serving/frontend/grpc/grpc_call.h"
 #include "serving/servables/serving_proto.h"
 
@@ -54,9 +55,11 @@ grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerConte
   auto* call = new MessageCall<tensorflow::serving::GetModelStatusRequest,
                                tensorflow::serving::GetModelStatusResponse>(
       context, *request, response, handler_, "GetModelStatus");
-  if (!call->Read(*request)) return call;
-  call->model_name = call->request.model_spec().name();
-  call->Reply(Answer(*handler_, call->request, &call->response));
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (!call->Read(*request)) return;
+    call->model_name = call->request.model_spec().name();
+    call->Reply(Answer(*handler_, call->request, &call->response));
+  });
   return call;
 }
 
@@ -66,8 +69,8 @@ grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
   auto* call = new MessageCall<tensorflow::serving::ReloadConfigRequest,
                                tensorflow::serving::ReloadConfigResponse>(
       context, *request, response, handler_, "HandleReloadConfigRequest");
-  if (!call->Read(*request)) return call;
-  reload_pool_.Schedule([this, call] {
+  reload_pool_.Schedule([this, call, request] {
+    if (!call->Read(*request)) return;
     call->Reply(Answer(*handler_, call->request, call->options(), &call->response));
   });
   return call;

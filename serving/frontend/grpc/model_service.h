@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/request_handler.h"
 #include "tensorflow_serving/apis/model_service.grpc.pb.h"
 
@@ -14,8 +15,8 @@ using ModelServiceMethods = tensorflow::serving::ModelService::WithRawCallbackMe
 // Thread-safe. Reloads run on a separate pool, because they wait for models.
 class ModelService final : public ModelServiceMethods {
  public:
-  // `handler` must outlive the service.
-  explicit ModelService(RequestHandler* handler) : handler_(handler) {}
+  // Both must outlive the service. `pool` reads large requests.
+  ModelService(RequestHandler* handler, RequestPool* pool) : handler_(handler), pool_(pool) {}
 
   grpc::ServerUnaryReactor* GetModelStatus(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
@@ -26,6 +27,7 @@ class ModelService final : public ModelServiceMethods {
 
  private:
   RequestHandler* const handler_;
+  RequestPool* const pool_;
   // Few threads suffice, because reloads wait for each other anyway.
   ElasticPool reload_pool_{{.name = "reload", .max_threads = 4}};
 };

@@ -249,9 +249,11 @@ grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServ
   auto* call = new MessageCall<tensorflow::serving::GetModelMetadataRequest,
                                tensorflow::serving::GetModelMetadataResponse>(
       context, *request, response, handler_, "GetModelMetadata");
-  if (!call->Read(*request)) return call;
-  call->model_name = call->request.model_spec().name();
-  call->Reply(Answer(call->request, &call->response));
+  DispatchRead(pool_, call, *request, [this, call, request] {
+    if (!call->Read(*request)) return;
+    call->model_name = call->request.model_spec().name();
+    call->Reply(Answer(call->request, &call->response));
+  });
   return call;
 }
 
