@@ -194,3 +194,24 @@ def test_the_chart_with_other_values(schemas, tmp_path):
     assert config["admin_address"] == "0.0.0.0"
     assert [model["name"] for model in config["models"]] == ["a", "b"]
     assert config["shutdown_grace_seconds"] == 60
+
+
+def test_the_chart_with_tls(schemas, tmp_path):
+    rendered = schemas.render(KUBERNETES / "chart", "tlsSecret: certificate")
+    for kind, document in rendered.items():
+        path = tmp_path / f"{kind}.yaml"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        assert schemas.problems_of_resource(path, VERSIONS[0]) == ""
+    template = rendered["Deployment"]["spec"]["template"]
+    assert template["metadata"]["annotations"]["prometheus.io/scheme"] == "https"
+    (container,) = template["spec"]["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"]["scheme"] == "HTTPS"
+    (mounted,) = (mount for mount in container["volumeMounts"] if mount["name"] == "tls")
+    (volume,) = (volume for volume in template["spec"]["volumes"] if volume["name"] == "tls")
+    assert volume["secret"] == {"secretName": "certificate"}
+    (config,) = schemas.load(rendered["ConfigMap"]["data"]["tessera.yaml"])
+    # The names that Kubernetes gives the files of such a Secret.
+    assert config["ssl_certificate_file"] == f"{mounted['mountPath']}/tls.crt"
+    assert config["ssl_key_file"] == f"{mounted['mountPath']}/tls.key"
+    assert config["rest_api_ssl"] is True
