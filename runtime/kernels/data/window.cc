@@ -126,15 +126,16 @@ class WindowIterator final : public UnaryIterator<WindowDataset> {
            !absl::IsDeadlineExceeded(error);
   }
 
+  // After an error the window is still there, and is what the next call gives, as in TensorFlow.
   absl::Status Shift(StepContext& step, int64_t shift) {
     const int64_t dropped = std::min<int64_t>(shift, buffer_.size());
-    buffer_.erase(buffer_.begin(), buffer_.begin() + dropped);
-    // One by one, because nobody sees the errors between two windows.
+    // One by one, because nobody sees the errors between two windows that are datasets.
     for (int64_t i = dropped; i < shift && !ended_; ++i) {
       const absl::StatusOr<int64_t> skipped = input().Skip(step, 1);
       if (!skipped.ok() && !TakesAPlace(skipped.status())) return skipped.status();
       ended_ = skipped.ok() && *skipped == 0;
     }
+    buffer_.erase(buffer_.begin(), buffer_.begin() + dropped);
     return absl::OkStatus();
   }
 
