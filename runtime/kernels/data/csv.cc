@@ -85,7 +85,8 @@ class CsvRecords final : public FileElements {
   // Makes an element of the record that was read last.
   absl::Status ParseRecord(Element* element) const {
     CsvFields fields;
-    RETURN_IF_ERROR(splitter_.Split(record_, format_.columns, &fields));
+    RETURN_IF_ERROR(
+        splitter_.Split(record_, format_.columns, &fields, CsvSplitter::Rest::kChecked));
     // A blank line is a record with one empty field.
     if (record_.empty() && format_.columns.empty()) fields.Append("");
     for (auto column = format_.excluded.rbegin(); column != format_.excluded.rend(); ++column) {

@@ -49,17 +49,20 @@ class CsvSplitter {
     }
   }
 
+  // Whether the fields behind the last one that is wanted are looked at.
+  enum class Rest { kIgnored, kChecked };
   // Reads fields up to the last one that is wanted; empty `wanted` means all. `wanted` rises. The
   // fields are valid as long as the record, and until the next call that gets them.
-  absl::Status Split(absl::string_view record, absl::Span<const int64_t> wanted,
-                     CsvFields* fields) const {
+  absl::Status Split(absl::string_view record, absl::Span<const int64_t> wanted, CsvFields* fields,
+                     Rest rest = Rest::kIgnored) const {
     fields->fields_.clear();
     fields->unescaped_.clear();
     if (record.empty()) return absl::OkStatus();
     size_t at = 0;
     size_t next_wanted = 0;
     for (int64_t column = 0;; ++column) {
-      const bool keep = wanted.empty() || wanted[next_wanted] == column;
+      const bool keep =
+          wanted.empty() || (next_wanted < wanted.size() && wanted[next_wanted] == column);
       absl::string_view field;
       if (quotes_ && at < record.size() && record[at] == '"') {
         RETURN_IF_ERROR(ReadQuoted(record, &at, &field, fields));
@@ -73,7 +76,8 @@ class CsvSplitter {
       }
       if (keep) {
         fields->fields_.push_back(field);
-        if (!wanted.empty() && ++next_wanted == wanted.size()) return absl::OkStatus();
+        ++next_wanted;
+        if (next_wanted == wanted.size() && rest == Rest::kIgnored) return absl::OkStatus();
       }
       if (at >= record.size()) return absl::OkStatus();
       ++at;  // the delimiter

@@ -36,6 +36,21 @@ TEST(CsvSplitterTest, ReadsTheWantedFieldsAlone) {
   EXPECT_EQ(SplitOf("a,b,c\"", {0}), "a");  // what follows is not looked at
 }
 
+TEST(CsvSplitterTest, FieldsBehindTheLastWantedOneAreCheckedOnDemand) {
+  const CsvSplitter splitter(',', /*quotes=*/true);
+  for (const char* record : {"1,a\"b", "1,\"a\"b", "1,x,\"a", "1,a\rb"}) {
+    CsvFields fields;
+    EXPECT_TRUE(splitter.Split(record, {0}, &fields).ok()) << record;
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(splitter.Split(record, {0}, &fields, CsvSplitter::Rest::kChecked)))
+        << record;
+  }
+  CsvFields fields;
+  ASSERT_TRUE(splitter.Split("1,\"a\"\"b\",c", {0}, &fields, CsvSplitter::Rest::kChecked).ok());
+  ASSERT_EQ(fields.size(), 1u);
+  EXPECT_EQ(fields[0], "1");
+}
+
 TEST(CsvSplitterTest, QuotesStandWhereTheyMay) {
   EXPECT_EQ(SplitOf("a,b\"c"), "an unquoted field must not hold quotes or line ends");
   for (const char* record : {"a\nb", "a\rb", "a,b\n", "a\r,b"}) {
