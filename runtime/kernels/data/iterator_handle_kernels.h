@@ -64,8 +64,7 @@ class DeleteIteratorKernel final : public OpKernel {
   explicit DeleteIteratorKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<R>(0));
-    iterator->Stop();
-    return absl::OkStatus();
+    return iterator->Stop(ctx.step());
   }
 };
 

@@ -54,7 +54,7 @@ class OneShotIteratorKernel final : public IteratorKernel {
     ASSIGN_OR_RETURN(const auto iterator,
                      LookupResource<IteratorResource>(ctx.resources(), handle));
     return iterator->StartOnce(
-        [&] { return factory_.MakeDataset(ctx.step(), {}, iterator->spec()); });
+        ctx.step(), [&] { return factory_.MakeDataset(ctx.step(), {}, iterator->spec()); });
   }
 
  private:
@@ -68,7 +68,7 @@ class MakeIteratorKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetInput(ctx, 0));
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(1));
-    return iterator->Start(std::move(dataset));
+    return iterator->Start(ctx.step(), std::move(dataset));
   }
 };
 REGISTER_KERNEL("MakeIterator", kCpu, MakeIteratorKernel);

@@ -13,24 +13,29 @@ absl::Status IteratorResource::StartLocked(DatasetPtr dataset, Walk* old) {
   return absl::OkStatus();
 }
 
-absl::Status IteratorResource::Start(DatasetPtr dataset) {
+absl::Status IteratorResource::Start(const StepContext& step, DatasetPtr dataset) {
   Walk old;  // destroyed after the lock is released
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, step);
+  RETURN_IF_ERROR(lock.status());
   return StartLocked(std::move(dataset), &old);
 }
 
-absl::Status IteratorResource::StartOnce(absl::FunctionRef<absl::StatusOr<DatasetPtr>()> make) {
+absl::Status IteratorResource::StartOnce(const StepContext& step,
+                                         absl::FunctionRef<absl::StatusOr<DatasetPtr>()> make) {
   Walk old;
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, step);
+  RETURN_IF_ERROR(lock.status());
   if (walk_.dataset != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(DatasetPtr dataset, make());
   return StartLocked(std::move(dataset), &old);
 }
 
-void IteratorResource::Stop() {
+absl::Status IteratorResource::Stop(const StepContext& step) {
   Walk old;
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, step);
+  RETURN_IF_ERROR(lock.status());
   old = std::exchange(walk_, {});
+  return absl::OkStatus();
 }
 
 absl::Status IteratorResource::CheckStarted() const {
@@ -41,7 +46,8 @@ absl::Status IteratorResource::CheckStarted() const {
 }
 
 absl::StatusOr<bool> IteratorResource::Next(StepContext& step, Element* element) {
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, step);
+  RETURN_IF_ERROR(lock.status());
   RETURN_IF_ERROR(CheckStarted());
   RETURN_IF_ERROR(CheckGoingOn(step));  // nothing is lost yet
   while (true) {
@@ -59,17 +65,18 @@ absl::StatusOr<bool> IteratorResource::Next(StepContext& step, Element* element)
 }
 
 IteratorResource::Progress IteratorResource::progress() const {
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_);
   return {.taken = walk_.taken, .is_whole = !walk_.had_error && walk_.to_drop == 0};
 }
 
 void IteratorResource::DropFirst(int64_t count) {
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_);
   walk_.to_drop = count;
 }
 
 absl::StatusOr<std::shared_ptr<IteratorState>> IteratorResource::Save(const StepContext& waits) {
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, waits);
+  RETURN_IF_ERROR(lock.status());
   RETURN_IF_ERROR(CheckStarted());
   auto state = std::make_shared<IteratorState>();
   IteratorArchive archive(state.get(), waits);
@@ -79,7 +86,8 @@ absl::StatusOr<std::shared_ptr<IteratorState>> IteratorResource::Save(const Step
 
 absl::Status IteratorResource::Restore(StepContext& step, const IteratorState& state) {
   Walk old;
-  absl::MutexLock lock(&mu_);
+  StepLock lock(&mu_, step);
+  RETURN_IF_ERROR(lock.status());
   RETURN_IF_ERROR(CheckStarted());
   std::unique_ptr<Iterator> restored = walk_.dataset->MakeIterator();
   IteratorArchive archive(state, step);

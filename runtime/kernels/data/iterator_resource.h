@@ -7,15 +7,16 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/iterator_archive.h"
+#include "runtime/data/step_mutex.h"
 #include "runtime/tensor/resource_handle.h"
 
 namespace tessera {
 
 // An iterator that outlives steps, and can be pointed at one dataset after another. Thread-safe:
-// calls take turns.
+// calls take turns. One that has a step waits for its turn as long as the step lasts, and has its
+// error, CANCELLED or DEADLINE_EXCEEDED, after that.
 class IteratorResource : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "iterator";
@@ -25,11 +26,12 @@ class IteratorResource : public Resource {
   const ElementSpec& spec() const { return spec_; }
   // Starts at the beginning of `dataset`.
   // Errors: INVALID_ARGUMENT unless its elements fit the spec.
-  absl::Status Start(DatasetPtr dataset);
+  absl::Status Start(const StepContext& step, DatasetPtr dataset);
   // Does the same with what `make` gives, unless some dataset is there.
-  absl::Status StartOnce(absl::FunctionRef<absl::StatusOr<DatasetPtr>()> make);
+  absl::Status StartOnce(const StepContext& step,
+                         absl::FunctionRef<absl::StatusOr<DatasetPtr>()> make);
   // Forgets the dataset.
-  void Stop();
+  absl::Status Stop(const StepContext& step);
 
   // Errors: FAILED_PRECONDITION if there is no dataset; those of the iterator.
   absl::StatusOr<bool> Next(StepContext& step, Element* element);
@@ -64,7 +66,7 @@ class IteratorResource : public Resource {
   absl::Status StartLocked(DatasetPtr dataset, Walk* old) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const ElementSpec spec_;
-  mutable absl::Mutex mu_;
+  mutable StepMutex mu_;
   Walk walk_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
@@ -76,7 +77,7 @@ class IteratorResourceTest : public ::testing::Test {
 };
 
 TEST_F(IteratorResourceTest, DroppedElementsDoNotCountAsTaken) {
-  ASSERT_TRUE(iterator_.Start(std::make_shared<Numbers>(-1)).ok());
+  ASSERT_TRUE(iterator_.Start(step_, std::make_shared<Numbers>(-1)).ok());
   EXPECT_EQ(Next(), 0);
   EXPECT_EQ(Next(), 1);
   EXPECT_EQ(iterator_.progress().taken, 2);
@@ -95,17 +96,42 @@ TEST_F(IteratorResourceTest, DroppedElementsDoNotCountAsTaken) {
 }
 
 TEST_F(IteratorResourceTest, ACallInAStepThatIsOverLosesNothing) {
-  ASSERT_TRUE(iterator_.Start(std::make_shared<Numbers>(-1)).ok());
+  ASSERT_TRUE(iterator_.Start(step_, std::make_shared<Numbers>(-1)).ok());
   EXPECT_EQ(Next(), 0);
   cancellation_.Cancel();
   EXPECT_EQ(Next(), -1);
   EXPECT_TRUE(iterator_.progress().is_whole);
 }
 
+TEST_F(IteratorResourceTest, AWaitForACallOfAnotherStepEndsWithTheStep) {
+  const auto numbers = std::make_shared<Numbers>(0);
+  ASSERT_TRUE(iterator_.Start(step_, numbers).ok());
+  std::thread other([&] { EXPECT_EQ(Next(), 0); });
+  numbers->reached().WaitForNotification();
+  StepContext late;
+  late.deadline = absl::Now() + absl::Milliseconds(20);
+  Element element;
+
+  EXPECT_TRUE(absl::IsDeadlineExceeded(iterator_.Next(late, &element).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(iterator_.Save(late).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(iterator_.Start(late, numbers)));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(iterator_.Stop(late)));
+  CancellationManager cancellation;
+  StepContext cancelled;
+  cancelled.cancellation = &cancellation;
+  cancellation.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(iterator_.Next(cancelled, &element).status()));
+
+  numbers->open().Notify();
+  other.join();
+  EXPECT_TRUE(iterator_.progress().is_whole);
+  EXPECT_EQ(Next(), 1);
+}
+
 TEST_F(IteratorResourceTest, AnInterruptedWaitLeavesAPlaceThatIsNotWhole) {
   const auto numbers = std::make_shared<Numbers>(2);
   step_.inter_op_pool = &pool_;
-  ASSERT_TRUE(iterator_.Start(Prefetched(numbers, 4)).ok());
+  ASSERT_TRUE(iterator_.Start(step_, Prefetched(numbers, 4)).ok());
   EXPECT_EQ(Next(), 0);
   numbers->reached().WaitForNotification();
   EXPECT_EQ(Next(), 1);
@@ -119,7 +145,7 @@ TEST_F(IteratorResourceTest, AnInterruptedWaitLeavesAPlaceThatIsNotWhole) {
 TEST_F(IteratorResourceTest, SavingWaitsForElementsThatAreBeingMadeNoLongerThanItMay) {
   const auto numbers = std::make_shared<Numbers>(2);
   step_.inter_op_pool = &pool_;
-  ASSERT_TRUE(iterator_.Start(Prefetched(numbers, 4)).ok());
+  ASSERT_TRUE(iterator_.Start(step_, Prefetched(numbers, 4)).ok());
   EXPECT_EQ(Next(), 0);
   numbers->reached().WaitForNotification();
   StepContext waits;

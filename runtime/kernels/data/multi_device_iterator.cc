@@ -1,6 +1,7 @@
 // Iterators that deal the elements of one dataset out to several devices in turn.
 #include <deque>
 
+#include "runtime/data/step_mutex.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/iterator_handle_kernels.h"
 #include "runtime/kernels/index_input.h"
@@ -11,7 +12,8 @@ namespace tessera {
 namespace {
 
 // Element i is that of device i % num_devices. Elements that come before the one that is asked for
-// wait for their devices, without a limit: a device that asks never waits for another. Thread-safe.
+// wait for their devices, without a limit: a device that asks never waits for another. Thread-safe:
+// calls take turns, and wait for them as long as their steps last.
 class MultiDeviceIterator final : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "multi_device_iterator";
@@ -24,10 +26,11 @@ class MultiDeviceIterator final : public Resource {
 
   // Starts at the beginning of `dataset`. Returns the number of this walk, which calls of Next()
   // have to name. Errors: INVALID_ARGUMENT unless the elements fit the spec.
-  absl::StatusOr<int64_t> Start(const DatasetPtr& dataset) {
+  absl::StatusOr<int64_t> Start(const StepContext& step, const DatasetPtr& dataset) {
     RETURN_IF_ERROR(spec_.CheckFits(dataset->spec()));
     std::unique_ptr<Iterator> old;  // destroyed after the lock is released
-    absl::MutexLock lock(&mu_);
+    StepLock lock(&mu_, step);
+    RETURN_IF_ERROR(lock.status());
     old = std::exchange(iterator_, dataset->MakeIterator());
     waiting_.assign(num_devices_, {});
     next_device_ = 0;
@@ -37,7 +40,8 @@ class MultiDeviceIterator final : public Resource {
   // Errors: INVALID_ARGUMENT for another walk than the latest, and a device that is not there;
   // OUT_OF_RANGE at the end; those of the iterator, which go to the device whose element it was.
   absl::StatusOr<Element> Next(StepContext& step, int64_t device, int64_t walk) {
-    absl::MutexLock lock(&mu_);
+    StepLock lock(&mu_, step);
+    RETURN_IF_ERROR(lock.status());
     if (walk != walk_ || iterator_ == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("Invalid incarnation id. Provided: ", walk, "; Expected: ", walk_));
@@ -62,11 +66,13 @@ class MultiDeviceIterator final : public Resource {
     return element;
   }
 
-  void Stop() {
+  absl::Status Stop(const StepContext& step) {
     std::unique_ptr<Iterator> old;
-    absl::MutexLock lock(&mu_);
+    StepLock lock(&mu_, step);
+    RETURN_IF_ERROR(lock.status());
     old = std::move(iterator_);
     waiting_.assign(num_devices_, {});
+    return absl::OkStatus();
   }
 
   std::string DebugString() const override { return "multi-device iterator"; }
@@ -74,7 +80,7 @@ class MultiDeviceIterator final : public Resource {
  private:
   const ElementSpec spec_;
   const int64_t num_devices_;
-  absl::Mutex mu_;
+  StepMutex mu_;
   std::unique_ptr<Iterator> iterator_ ABSL_GUARDED_BY(mu_);
   std::vector<std::deque<absl::StatusOr<Element>>> waiting_ ABSL_GUARDED_BY(mu_);
   int64_t next_device_ ABSL_GUARDED_BY(mu_) = 0;
@@ -122,7 +128,7 @@ class InitKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 0));
     ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<MultiDeviceIterator>(1));
-    ASSIGN_OR_RETURN(const int64_t walk, iterator->Start(dataset));
+    ASSIGN_OR_RETURN(const int64_t walk, iterator->Start(ctx.step(), dataset));
     return SetScalarOutput(ctx, 0, walk);
   }
 };
