@@ -110,8 +110,10 @@ class TruePositives final : public Metric {
       for (int64_t i = 0; i < outputs.rows; ++i) targets[i] = labels.row(i)[*class_id_];
       return targets;
     }
-    ASSIGN_OR_RETURN(const std::vector<int64_t> classes, ReadClasses(batch, outputs));
-    for (int64_t i = 0; i < outputs.rows; ++i) targets[i] = classes[i] == *class_id_ ? 1 : 0;
+    ASSIGN_OR_RETURN(const std::vector<float> classes, ReadClasses(batch, outputs));
+    for (int64_t i = 0; i < outputs.rows; ++i) {
+      targets[i] = classes[i] == static_cast<float>(*class_id_) ? 1 : 0;
+    }
     return targets;
   }
 

@@ -63,11 +63,12 @@ class Accuracy final : public MeanMetric {
         return (output > threshold ? 1.0F : 0.0F) == target ? 1.0 : 0.0;
       });
     }
-    ASSIGN_OR_RETURN(const std::vector<int64_t> classes, ReadClasses(batch, outputs));
+    ASSIGN_OR_RETURN(const std::vector<float> classes, ReadClasses(batch, outputs));
     std::vector<float> values;
     values.reserve(outputs.rows);
     for (int64_t i = 0; i < outputs.rows; ++i) {
-      values.push_back(ArgMax(outputs.row(i), outputs.columns) == classes[i] ? 1.0F : 0.0F);
+      const auto predicted = static_cast<float>(ArgMax(outputs.row(i), outputs.columns));
+      values.push_back(predicted == classes[i] ? 1.0F : 0.0F);
     }
     return values;
   }
@@ -83,7 +84,7 @@ class TopKAccuracy final : public MeanMetric {
  protected:
   absl::StatusOr<std::vector<float>> ValuesOf(const Batch& batch,
                                               const MetricValues& outputs) const override {
-    ASSIGN_OR_RETURN(const std::vector<int64_t> classes, ReadClasses(batch, outputs));
+    ASSIGN_OR_RETURN(const std::vector<float> classes, ReadClasses(batch, outputs));
     std::vector<float> values;
     values.reserve(outputs.rows);
     for (int64_t i = 0; i < outputs.rows; ++i) values.push_back(IsInTopK(outputs, i, classes[i]));
@@ -92,10 +93,13 @@ class TopKAccuracy final : public MeanMetric {
 
  private:
   // As TensorFlow's InTopK: a class whose output equals that of the k-th is in as well; nothing is
-  // as soon as an output is not finite where that decides.
-  float IsInTopK(const MetricValues& outputs, int64_t row, int64_t label) const {
+  // as soon as an output is not finite where that decides. Keras drops what a number has behind its
+  // point, so that 1.5 is class 1. NaN is no class.
+  float IsInTopK(const MetricValues& outputs, int64_t row, float number) const {
+    if (!(number > -1 && number < static_cast<float>(outputs.columns))) return 0;
+    const auto label = static_cast<int64_t>(number);
     const float* const scores = outputs.row(row);
-    if (label < 0 || label >= outputs.columns || !std::isfinite(scores[label])) return 0;
+    if (!std::isfinite(scores[label])) return 0;
     int64_t above = 0;
     for (int64_t j = 0; j < outputs.columns; ++j) {
       if (!std::isfinite(scores[j])) return 0;

@@ -1,6 +1,8 @@
 // The expected numbers are those of tf.keras.metrics (Keras 3.15 on TensorFlow 2.21).
 #include "runtime/training/metrics/metric.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -95,6 +97,24 @@ TEST(MetricTest, ClassesMayBeIntegersOfAnySize) {
   ExpectAccuracyOfClassesAs<int32_t>();
   ExpectAccuracyOfClassesAs<uint32_t>();
   ExpectAccuracyOfClassesAs<uint64_t>();
+}
+
+TEST(MetricTest, LabelsThatAreNoClassesAreThoseOfNoRow) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  struct Case {
+    std::vector<float> labels;
+    double accuracy, top_1, top_2;
+  };
+  for (const Case& each : std::vector<Case>{{{1, 1, 2, nan}, 0.5, 0.5, 0.75},
+                                            {{1.5F, 0, 2, -0.5F}, 0.5, 0.75, 1},
+                                            {{infinity, 1, -infinity, 1e30F}, 0, 0, 0.25}}) {
+    const Tensor labels = Tensor::Vector<float>(each.labels);
+    const Metric::Batch batch = {.output = &Scores(), .label = &labels};
+    EXPECT_NEAR(Measure("type: 'accuracy'", batch), each.accuracy, kTolerance);
+    EXPECT_NEAR(Measure("type: 'top_k_accuracy' k: 1", batch), each.top_1, kTolerance);
+    EXPECT_NEAR(Measure("type: 'top_k_accuracy' k: 2", batch), each.top_2, kTolerance);
+  }
 }
 
 TEST(MetricTest, AccuracyOfOneColumnIsBinary) {

@@ -1,90 +1,50 @@
 #include "runtime/training/metrics/metric_values.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
-namespace {
-
-template <typename T>
-void Convert(const Tensor& tensor, std::vector<float>* numbers) {
-  const auto values = tensor.flat<T>();
-  numbers->reserve(values.size());
-  for (const T& value : values) numbers->push_back(static_cast<float>(value));
-}
-
-}  // namespace
-
 absl::StatusOr<MetricValues> ReadValues(const Tensor* tensor, absl::string_view what) {
   if (tensor == nullptr || !tensor->has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("the metric needs ", what));
   }
   MetricValues values;
-  switch (tensor->dtype()) {
-    case DType::kFloat:
-      Convert<float>(*tensor, &values.numbers);
-      break;
-    case DType::kDouble:
-      Convert<double>(*tensor, &values.numbers);
-      break;
-    case DType::kBfloat16:
-      Convert<Eigen::bfloat16>(*tensor, &values.numbers);
-      break;
-    case DType::kHalf:
-      Convert<Eigen::half>(*tensor, &values.numbers);
-      break;
-    case DType::kInt64:
-      Convert<int64_t>(*tensor, &values.numbers);
-      break;
-    case DType::kInt32:
-      Convert<int32_t>(*tensor, &values.numbers);
-      break;
-    case DType::kInt16:
-      Convert<int16_t>(*tensor, &values.numbers);
-      break;
-    case DType::kInt8:
-      Convert<int8_t>(*tensor, &values.numbers);
-      break;
-    case DType::kUint64:
-      Convert<uint64_t>(*tensor, &values.numbers);
-      break;
-    case DType::kUint32:
-      Convert<uint32_t>(*tensor, &values.numbers);
-      break;
-    case DType::kUint16:
-      Convert<uint16_t>(*tensor, &values.numbers);
-      break;
-    case DType::kUint8:
-      Convert<uint8_t>(*tensor, &values.numbers);
-      break;
-    case DType::kBool:
-      Convert<bool>(*tensor, &values.numbers);
-      break;
-    default:
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, " of dtype ", DTypeName(tensor->dtype()), " are no numbers"));
+  const auto convert = [&]<typename T>() {
+    const auto numbers = tensor->flat<T>();
+    values.numbers.reserve(numbers.size());
+    for (const T& number : numbers) values.numbers.push_back(static_cast<float>(number));
+    return absl::OkStatus();
+  };
+  if (tensor->dtype() == DType::kBool) {
+    RETURN_IF_ERROR(convert.template operator()<bool>());
+  } else if (!VisitRealType(tensor->dtype(), convert).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " of dtype ", DTypeName(tensor->dtype()), " are no numbers"));
   }
   if (tensor->rank() > 1) values.columns = tensor->dim(tensor->rank() - 1);
   values.rows = values.columns == 0 ? 0 : tensor->num_elements() / values.columns;
   return values;
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadClasses(const Metric::Batch& batch,
-                                                 const MetricValues& outputs) {
-  ASSIGN_OR_RETURN(const MetricValues labels, ReadValues(batch.label, "labels"));
-  const auto count = static_cast<int64_t>(labels.numbers.size());
-  std::vector<int64_t> classes(outputs.rows);
-  if (count == outputs.rows) {
-    for (int64_t i = 0; i < count; ++i) classes[i] = static_cast<int64_t>(labels.numbers[i]);
-  } else if (labels.rows == outputs.rows && labels.columns == outputs.columns) {
-    for (int64_t i = 0; i < labels.rows; ++i) classes[i] = ArgMax(labels.row(i), labels.columns);
-  } else {
+absl::StatusOr<std::vector<float>> ReadClasses(const Metric::Batch& batch,
+                                               const MetricValues& outputs) {
+  ASSIGN_OR_RETURN(MetricValues labels, ReadValues(batch.label, "labels"));
+  if (static_cast<int64_t>(labels.numbers.size()) == outputs.rows) {
+    return std::move(labels.numbers);
+  }
+  if (labels.rows != outputs.rows || labels.columns != outputs.columns) {
     return absl::InvalidArgumentError(
         absl::StrCat("labels of shape ", batch.label->shape().ToString(),
                      " are no classes for outputs of shape ", batch.output->shape().ToString()));
+  }
+  std::vector<float> classes;
+  classes.reserve(labels.rows);
+  for (int64_t i = 0; i < labels.rows; ++i) {
+    classes.push_back(static_cast<float>(ArgMax(labels.row(i), labels.columns)));
   }
   return classes;
 }

@@ -21,10 +21,11 @@ struct MetricValues {
 // Errors: INVALID_ARGUMENT for a missing tensor and for dtypes that are no real numbers.
 absl::StatusOr<MetricValues> ReadValues(const Tensor* tensor, absl::string_view what);
 
-// Classes as numbers, one for each row of `outputs`: from integers, or from the greatest of as many
-// columns as the outputs have. Errors: INVALID_ARGUMENT for other shapes.
-absl::StatusOr<std::vector<int64_t>> ReadClasses(const Metric::Batch& batch,
-                                                 const MetricValues& outputs);
+// Classes as numbers, one for each row of `outputs`: from a label for each row, which need not be a
+// class, such as NaN or 0.5, or from the greatest of as many columns as the outputs have.
+// Errors: INVALID_ARGUMENT for other shapes.
+absl::StatusOr<std::vector<float>> ReadClasses(const Metric::Batch& batch,
+                                               const MetricValues& outputs);
 
 // The labels as numbers, in the shape of `outputs`. Errors: INVALID_ARGUMENT for another number.
 absl::StatusOr<MetricValues> ReadTargets(const Metric::Batch& batch, const MetricValues& outputs);
