@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "Eigen/Core"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {
@@ -37,38 +37,14 @@ std::optional<Tensor> Parse(const std::string& text) {
 }
 
 std::optional<Tensor> ParseScalar(DType dtype, const std::string& text) {
-  switch (dtype) {
-    case DType::kBool:
-      return Parse<bool>(text);
-    case DType::kFloat:
-      return Parse<float>(text);
-    case DType::kDouble:
-      return Parse<double>(text);
-    case DType::kHalf:
-      return Parse<Eigen::half>(text);
-    case DType::kBfloat16:
-      return Parse<Eigen::bfloat16>(text);
-    case DType::kInt8:
-      return Parse<int8_t>(text);
-    case DType::kInt16:
-      return Parse<int16_t>(text);
-    case DType::kInt32:
-      return Parse<int32_t>(text);
-    case DType::kInt64:
-      return Parse<int64_t>(text);
-    case DType::kUint8:
-      return Parse<uint8_t>(text);
-    case DType::kUint16:
-      return Parse<uint16_t>(text);
-    case DType::kUint32:
-      return Parse<uint32_t>(text);
-    case DType::kUint64:
-      return Parse<uint64_t>(text);
-    case DType::kString:
-      return Tensor::Scalar(text);
-    default:
-      return std::nullopt;
-  }
+  if (dtype == DType::kBool) return Parse<bool>(text);
+  if (dtype == DType::kString) return Tensor::Scalar(text);
+  std::optional<Tensor> value;
+  const absl::Status status = VisitRealType(dtype, [&]<typename T>() {
+    value = Parse<T>(text);
+    return absl::OkStatus();
+  });
+  return status.ok() ? value : std::nullopt;
 }
 
 }  // namespace
