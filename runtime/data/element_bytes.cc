@@ -2,6 +2,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/tf_record.h"
+#include "runtime/data/dataset_encoding.h"
 #include "runtime/data/record_file.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -24,12 +25,14 @@ absl::StatusOr<Element> ElementFromBytes(absl::string_view bytes) {
   std::string component;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, ReadRecord(*source, &component));
-    if (!more) return element;
+    if (!more) break;
     tensorflow::TensorProto proto;
     if (!proto.ParseFromString(component)) return absl::DataLossError("an element is damaged");
     ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(std::move(proto)));
     element.push_back(std::move(tensor));
   }
+  RETURN_IF_ERROR(DecodeDatasets(&element));
+  return element;
 }
 
 }  // namespace tessera

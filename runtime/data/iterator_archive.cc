@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
+#include "runtime/data/dataset_encoding.h"
 #include "runtime/tensor/encoded_variant.h"
 
 namespace tessera {
@@ -56,7 +57,7 @@ absl::Status IteratorArchive::Tensors(absl::string_view name, Element* value) {
                                             "': was it saved by an iterator of another dataset?"));
   }
   *value = found->second;
-  return absl::OkStatus();
+  return DecodeDatasets(value);
 }
 
 namespace {

@@ -91,6 +91,17 @@ READS = {
     "shuffled cache": lambda: initializable(
         examples().shuffle(20, seed=3).batch(2 * BATCH).cache().repeat()),
     "two": two_iterators,
+    "windows": lambda: one_shot(
+        examples().window(BATCH, shift=3).shuffle(4, seed=2).repeat().flat_map(
+            lambda x, y: tf.data.Dataset.zip((x, y))).batch(BATCH)),
+    "windows of windows": lambda: one_shot(
+        tf.data.Dataset.zip((examples().map(lambda x, y: x).window(3).window(2),
+                             examples().map(lambda x, y: y).window(3).window(2))).repeat().flat_map(
+            lambda x, y: tf.data.Dataset.zip((x.flat_map(lambda w: w), y.flat_map(lambda w: w)))
+        ).batch(BATCH)),
+    "grouped": lambda: one_shot(examples().repeat().group_by_window(
+        lambda x, y: tf.cast(y > 0, tf.int64), lambda key, window: window.batch(3),
+        window_size=5).unbatch().batch(BATCH)),
 }
 
 
@@ -180,6 +191,20 @@ def test_a_place_that_cannot_be_saved_is_told_once(tmp_path):
         second)["resume"]
     # From the first batch on.
     assert list(losses(second)) == [7, 8, 9, 10]
+
+
+def test_a_complete_snapshot_has_a_place(tmp_path):
+    snapshot = str(tmp_path / "snapshot")
+    job = write_job(tmp_path, lambda: initializable(examples().snapshot(
+        snapshot, shard_func=lambda x, y: tf.cast(y > 0, tf.int64)).repeat().batch(BATCH)))
+    train(job, steps=ROWS // BATCH + 1, folder="writes")
+    whole = losses(train(job, folder="whole"))
+    parts = {}
+    for steps in (3, ROWS // BATCH + 2, STEPS):
+        process = train(job, steps=steps)
+        assert begins_anew(process) == {}
+        parts |= losses(process)
+    assert parts == whole
 
 
 @pytest.mark.parametrize("change, is_other", [("batch", True), ("seed", False)])

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/tf_record.h"
+#include "runtime/data/dataset_encoding.h"
 #include "runtime/data/element_bytes.h"
 #include "runtime/data/record_file.h"
 #include "runtime/kernels/data/elements_dataset.h"
@@ -36,15 +37,29 @@ class ShardElements final : public FileElements {
   const ElementSpec& spec_;  // of the dataset
 };
 
+constexpr absl::string_view kEncodedShard = "tessera::ShardDataset";
+
 class ShardDataset final : public FilesDataset {
  public:
   ShardDataset(ElementSpec spec, std::string path)
       : FilesDataset(std::move(spec), {.names = {std::move(path)}}) {}
+  std::shared_ptr<const EncodedVariant> Encode() const override {
+    return EncodeDataset(kEncodedShard, spec(), {Tensor::Scalar<std::string>(filenames()[0])});
+  }
   absl::StatusOr<std::unique_ptr<FileElements>> Open(size_t i, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto bytes, OpenBytes(i, position));
     return std::make_unique<ShardElements>(std::move(bytes), spec());
   }
 };
+
+// The content is the path of the file.
+absl::StatusOr<DatasetPtr> DecodeShard(ElementSpec spec, std::vector<Tensor> content) {
+  if (content.size() != 1 || content[0].dtype() != DType::kString || content[0].rank() != 0) {
+    return absl::DataLossError("a saved shard does not have the path of its file");
+  }
+  return std::make_shared<ShardDataset>(std::move(spec), content[0].scalar<std::string>());
+}
+REGISTER_DATASET_DECODER(kEncodedShard, DecodeShard);
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/tensor/encoded_variant.h"
 
 namespace tessera {
 
@@ -29,13 +30,14 @@ class IndexedDataset : public Dataset {
   const int64_t size_;
 };
 
-// A dataset of these elements, such as a window.
+// A dataset of these elements, such as a window. Its serialised form holds the elements.
 class ElementsDataset final : public IndexedDataset {
  public:
   ElementsDataset(ElementSpec spec, std::vector<Element> elements)
       : IndexedDataset(std::move(spec), static_cast<int64_t>(elements.size())),
         elements_(std::move(elements)) {}
   Element At(int64_t i) const override { return elements_[i]; }
+  std::shared_ptr<const EncodedVariant> Encode() const override;
 
  private:
   const std::vector<Element> elements_;
