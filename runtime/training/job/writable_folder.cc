@@ -1,5 +1,7 @@
 #include "runtime/training/job/writable_folder.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +11,17 @@
 #include "runtime/training/job/failure.h"
 
 namespace tessera {
+namespace {
+
+// Returns whether a folder shows what the kernel knows, such as /proc. access(2) lets root write
+// there, but nobody can make a file.
+bool IsOfTheKernel(const std::filesystem::path& folder) {
+  struct statfs info;
+  return ::statfs(folder.c_str(), &info) == 0 &&
+         (info.f_type == PROC_SUPER_MAGIC || info.f_type == SYSFS_MAGIC);
+}
+
+}  // namespace
 
 absl::Status CheckWritableFolder(const std::string& path) {
   std::error_code error;
@@ -22,6 +35,12 @@ absl::Status CheckWritableFolder(const std::string& path) {
     return WithFailure(absl::FailedPreconditionError(
                            absl::StrCat("'", path, "' cannot be a folder, since '",
                                         nearest.string(), "' is a file; give another path")),
+                       RunFailure::kWrite);
+  }
+  if (IsOfTheKernel(nearest)) {
+    return WithFailure(absl::FailedPreconditionError(absl::StrCat(
+                           "'", path, "' cannot be a folder, since the kernel lets ",
+                           "nobody make one in '", nearest.string(), "'; give another path")),
                        RunFailure::kWrite);
   }
   if (::access(nearest.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();

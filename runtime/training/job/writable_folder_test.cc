@@ -35,6 +35,15 @@ TEST(WritableFolderTest, NamesTheFileThatStandsInTheWay) {
   }
 }
 
+TEST(WritableFolderTest, RefusesFileSystemsOfTheKernel) {
+  for (const char* path : {"/proc/none", "/proc/none/of/these", "/sys/none"}) {
+    const absl::Status status = CheckWritableFolder(path);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << path;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the kernel lets nobody make one in"));
+    EXPECT_EQ(FailureOf(status), RunFailure::kWrite);
+  }
+}
+
 TEST(WritableFolderTest, NamesTheFolderThatCannotBeWrittenTo) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   const std::string closed = JoinPath(::testing::TempDir(), "closed");
