@@ -5,6 +5,7 @@ rare_gradient_cases.
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.debug.lib import debug_gradients
+from tensorflow.python.framework import function
 from tensorflow.python.ops import control_flow_ops, gen_array_ops
 
 from conformance.gradient_recording import GradientFile, random
@@ -203,5 +204,24 @@ def growing_arrays():
     return file
 
 
-FILES = (references, stateful_flow, conditions_in_loops, matrices_in_loops, ragged_maps,
-         arrays_and_lists, growing_arrays)
+def functions_as_ops():
+    """Functions of TF1 that are ops: an argument on which no result depends has zeros."""
+    file = GradientFile("functions_as_ops")
+    x, y = random(1, 3), random(2, 2)
+
+    @function.Defun(tf.float32, tf.float32, tf.int32)
+    def squares(a, b, n):
+        return a * a, tf.stop_gradient(b), n
+
+    @function.Defun(tf.float32, tf.float32)
+    def constants(a, b):
+        return tf.constant([1.0, 2.0]) + 0 * tf.cast(tf.shape(a)[0] + tf.shape(b)[0], tf.float32)
+
+    file.raw(lambda a, b: squares(a, b, 3)[0], [x, y])
+    file.raw(lambda a, b: squares(a, b, 3)[:2], [x, y])
+    file.raw(constants, [x, y])
+    return file
+
+
+FILES = (functions_as_ops, references, stateful_flow, conditions_in_loops, matrices_in_loops,
+         ragged_maps, arrays_and_lists, growing_arrays)

@@ -30,7 +30,9 @@ class CallGradient {
     for (const auto& branch : branches_) RETURN_IF_ERROR(branch->FindKept());
     RETURN_IF_ERROR(PlaceKept());
     RETURN_IF_ERROR(ReplaceForward());
-    return AddBackward();
+    RETURN_IF_ERROR(AddBackward());
+    if (is_op_) SetZeros();
+    return absl::OkStatus();
   }
 
  private:
@@ -186,13 +188,21 @@ class CallGradient {
     return absl::OkStatus();
   }
 
+  // TensorFlow gives a function that is an op a symbolic gradient, which has zeros for an argument
+  // on which no result depends. Other calls have no gradient for it there, as they have here.
+  void SetZeros() {
+    for (size_t i = 0; i < xs_.size(); ++i) {
+      const Expr x = d_.backward().Of(forward_->input(calls_.first_arg + xs_[i]));
+      const bool is_number = IsFloating(x.dtype()) || IsComplex(x.dtype());
+      if (branches_[0]->outgoing()[i].empty() && is_number) {
+        op_.Set(calls_.first_arg + xs_[i], ZerosLike(x));
+      }
+    }
+  }
+
   // The op of the calls that take this one's place. A function that is an op has attributes of its
   // own, and becomes the attribute of a call.
-  std::string CallOp() const {
-    const std::string& op = op_name_;
-    const bool is_function = d_.graph()->library()->Contains(op);
-    return is_function ? "StatefulPartitionedCall" : op;
-  }
+  std::string CallOp() const { return is_op_ ? "StatefulPartitionedCall" : op_name_; }
 
   AttrMap CallAttrs(const std::vector<FunctionRef>& functions, std::vector<DType> results) const {
     AttrMap attrs = {{"Tin", argument_types_}, {"Tout", std::move(results)}};
@@ -218,6 +228,8 @@ class CallGradient {
   Differentiation& d_;
   const FunctionCalls calls_;
   const std::string op_name_ = op_.node()->op_name();
+  // Whether the function is called as an op.
+  const bool is_op_ = d_.graph()->library() != nullptr && d_.graph()->library()->Contains(op_name_);
   const std::vector<DType> argument_types_ = {op_.node()->input_types().begin() + calls_.first_arg,
                                               op_.node()->input_types().end()};
   // The dtype of the condition of an If; other calls have none.
