@@ -2,6 +2,8 @@
 rare_gradient_cases.
 """
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.debug.lib import debug_gradients
@@ -119,6 +121,19 @@ def conditions_in_loops():
     for build in (squares, with_a_loop_behind):
         for sign in (1, -1):
             file.raw(build, [sign * x, w], rtol=1e-4)
+
+    def read_elsewhere(x, is_function):
+        v = tf.Variable(random(5, 3, dtype=np.float64), use_resource=True)
+
+        def multiplied(a):
+            return v1.cond(tf.reduce_sum(a) > -100, lambda: a * v.read_value(), lambda: a)
+
+        call = tf.function(multiplied) if is_function else multiplied
+        return v1.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, call(a)), [0, x])[1]
+
+    for is_function in (False, True):
+        file.raw(functools.partial(read_elsewhere, is_function=is_function),
+                 [random(1, 3, dtype=np.float64)])
     return file
 
 

@@ -226,11 +226,30 @@ class LoopGradient {
         Call("Fill", {Call("VariableShape", {constant}), d_.backward().Scalar(dtype, 0)})));
   }
 
-  // The dtype of the variable whose handle enters the loop: that with which the body reads it.
-  DType DTypeOfVariable(const Node* enter) {
-    for (const Use& use : enter->uses(0)) {
-      const auto dtype = use.node->attr<DType>("dtype");
+  // The dtype of the variable whose handle enters the loop: that of the op which makes the handle,
+  // or, in a function that has it as an argument, that with which the body reads it. Either may be
+  // behind conditions and other loops.
+  static DType DTypeOfVariable(const Node* enter) {
+    const Node* maker = enter;
+    while (maker != nullptr && (IsEnter(*maker) || IsSwitch(*maker) || maker->IsOp("Identity"))) {
+      maker = maker->input(0).node;
+    }
+    if (maker != nullptr) {
+      const auto dtype = maker->attr<DType>("dtype");
       if (dtype.ok()) return *dtype;
+    }
+    std::vector<const Node*> passing = {enter};  // nodes that pass the handle on
+    for (size_t i = 0; i < passing.size(); ++i) {
+      for (int output = 0; output < passing[i]->num_outputs(); ++output) {
+        if (passing[i]->output_type(output) != DType::kResource) continue;
+        for (const Use& use : passing[i]->uses(output)) {
+          const auto dtype = use.node->attr<DType>("dtype");
+          if (dtype.ok()) return *dtype;
+          if (std::find(passing.begin(), passing.end(), use.node) == passing.end()) {
+            passing.push_back(use.node);
+          }
+        }
+      }
     }
     return DType::kFloat;
   }
