@@ -111,3 +111,37 @@ def test_exports_weights_alone(job):
     module = train_jobs.Linear()
     tf.train.Checkpoint(module).restore(str(version / "variables" / "variables")).expect_partial()
     assert int(module.steps) == 40
+
+
+def test_weights_of_partitioned_variables_fit_graphs_of_tensorflow_and_exported_ones(tmp_path):
+    v1 = tf.compat.v1
+    job = train_jobs.write_job(tmp_path)
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        y = v1.placeholder(tf.float32, [None], name="y")
+        kernel = v1.get_variable("kernel", (4, 1), initializer=v1.ones_initializer(),
+                                 partitioner=v1.fixed_size_partitioner(2))
+        output = tf.squeeze(tf.matmul(x, tf.convert_to_tensor(kernel)), 1, name="out")
+        loss = tf.identity(v1.losses.mean_squared_error(y, output), name="loss")
+        v1.train.GradientDescentOptimizer(0.05).minimize(loss, name="train")
+        v1.global_variables_initializer()
+        saver = v1.train.Saver()
+        v1.train.export_meta_graph(str(tmp_path / "train.meta"), saver_def=saver.as_saver_def())
+    job.write_text(train_jobs.JOB.replace(
+        "graph: {saved_model: model}",
+        "graph: {meta_graph: train.meta, train_op: train, init_op: init, outputs: {output: out}}"),
+        encoding="utf-8")
+    train(job, export='{base_path: served, inputs: {x: "x:0"}, outputs: {output: output}}')
+    train(job, export="{base_path: served, weights_only: true}", folder="other")
+    graph_version, weights = (
+        tf.train.load_checkpoint(str(tmp_path / "served" / version / "variables" / "variables"))
+        for version in "12")
+    whole = weights.get_tensor("kernel")
+    for part in (0, 1):
+        key = f"kernel/part_{part}"
+        np.testing.assert_array_equal(weights.get_tensor(key), whole[2 * part:2 * part + 2])
+        np.testing.assert_array_equal(graph_version.get_tensor(key), weights.get_tensor(key))
+    with v1.Session(graph=graph) as session:
+        saver.restore(session, str(tmp_path / "served" / "2" / "variables" / "variables"))
+        np.testing.assert_array_equal(session.run(tf.convert_to_tensor(kernel)), whole)

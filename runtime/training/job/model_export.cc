@@ -18,6 +18,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/graph/resource_names.h"
 #include "runtime/session/saved_model_writer.h"
@@ -179,10 +180,23 @@ class ModelExport {
     return Written(WriteVersionRecord(folder, record));
   }
 
+  // The graph that the weights are loaded on restores each part of a partitioned variable by its
+  // own key, if this program exported it, or as a slice, if TensorFlow did: there are both.
   absl::Status WriteWeights(const std::string& folder,
                             const std::vector<SavedTensor>& variables) const {
+    std::map<std::string, const StateVariable*> parts;
+    for (const StateVariable& variable : program_.variables) {
+      if (!variable.slice.empty()) parts[variable.key] = &variable;
+    }
     ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(VariablesPrefix(folder)));
-    for (const auto& each : variables) RETURN_IF_ERROR(writer.Add(each.key, each.tensor));
+    for (const auto& each : variables) {
+      RETURN_IF_ERROR(writer.Add(each.key, each.tensor));
+      const auto part = parts.find(each.key);
+      if (part == parts.end()) continue;
+      ASSIGN_OR_RETURN(const ShapeAndSlice place, ShapeAndSlice::Parse(part->second->slice));
+      RETURN_IF_ERROR(
+          writer.AddSlice(part->second->whole_key, place.shape, place.slice, each.tensor));
+    }
     if (!program_.object_graph.empty()) {
       RETURN_IF_ERROR(writer.Add("_CHECKPOINTABLE_OBJECT_GRAPH",
                                  Tensor::Scalar(std::string(program_.object_graph))));
