@@ -16,6 +16,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/kernels/fingerprint.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/session/saver_nodes.h"
@@ -116,15 +117,21 @@ absl::Status WriteFingerprint(const std::string& folder, tensorflow::Fingerprint
 absl::Status WriteVariables(const std::string& folder, absl::Span<const SavedTensor> variables) {
   ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(VariablesPrefix(folder)));
   for (const SavedTensor& variable : variables) {
-    RETURN_IF_ERROR(writer.Add(variable.key, variable.tensor));
+    if (variable.slice.empty()) {
+      RETURN_IF_ERROR(writer.Add(variable.key, variable.tensor));
+    } else {
+      ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(variable.slice));
+      RETURN_IF_ERROR(writer.AddSlice(variable.key, part.shape, part.slice, variable.tensor));
+    }
   }
   return writer.Finish();
 }
 
-// The variables of a SavedModel, with the values of `replaced` in place of its own.
+// The variables of a SavedModel, with the values of `replaced` in place of its own. All parts of a
+// partitioned one are replaced, or none.
 absl::StatusOr<std::vector<SavedTensor>> ReplaceVariables(const CheckpointReader& own,
                                                           absl::Span<const SavedTensor> replaced) {
-  absl::flat_hash_map<absl::string_view, const Tensor*> values;
+  absl::flat_hash_map<absl::string_view, std::vector<SavedTensor>> values;
   for (const SavedTensor& variable : replaced) {
     const absl::StatusOr<CheckpointEntry> entry = own.Find(variable.key);
     const Tensor& tensor = variable.tensor;
@@ -135,13 +142,13 @@ absl::StatusOr<std::vector<SavedTensor>> ReplaceVariables(const CheckpointReader
           entry.ok() ? absl::StrCat(DTypeName(entry->dtype), " of shape ", entry->shape.ToString())
                      : "no such variable"));
     }
-    values[variable.key] = &tensor;
+    values[variable.key].push_back(variable);
   }
   std::vector<SavedTensor> variables;
   for (const std::string& key : own.TensorNames()) {
     const auto it = values.find(key);
     if (it != values.end()) {
-      variables.push_back({key, *it->second});
+      variables.insert(variables.end(), it->second.begin(), it->second.end());
     } else {
       ASSIGN_OR_RETURN(Tensor value, own.Read(key));
       variables.push_back({key, std::move(value)});

@@ -6,7 +6,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from training import train_jobs  # noqa: E402
-from training.train_jobs import records, train  # noqa: E402
+from training.train_jobs import losses, records, train  # noqa: E402
 
 v1 = tf.compat.v1
 
@@ -58,7 +58,22 @@ def test_inputs_of_one_placeholder_have_one_field(tmp_path):
     assert process.returncode == 0, process.stderr
 
 
-def test_partitioned_variables_are_refused_before_the_run(tmp_path):
-    process = train(write_job(tmp_path, num_parts=2), "--dry-run")
-    assert process.returncode != 0
-    assert "'s/w/part_0' is a part ('4 1 0,2:0,1') of 's/w'" in process.stdout
+def test_partitioned_variables_train_as_whole_ones(tmp_path):
+    (tmp_path / "whole").mkdir()
+    whole = losses(train(write_job(tmp_path / "whole")))
+    job = write_job(tmp_path, num_parts=2)
+    parts = losses(train(job, steps=25))
+    process = train(job, export__base_path="served")
+    parts |= losses(process)
+    assert process.returncode == 0, process.stderr
+    assert list(parts) == list(whole)
+    np.testing.assert_allclose(list(parts.values()), list(whole.values()), rtol=1e-4)
+    evaluation = [each for each in records(process) if each["event"] == "eval"][-1]
+    with v1.Session(graph=tf.Graph()) as session:
+        v1.saved_model.load(session, ["serve"], str(tmp_path / "served" / "1"))
+        x, y = train_jobs.examples()
+        loss = session.run("Mean:0", {"x:0": x, "y:0": y})
+    assert evaluation["mean_squared_error"] == pytest.approx(loss, rel=1e-3)
+    saved = tf.train.load_checkpoint(str(tmp_path / "run" / "checkpoints"))
+    exported = tf.train.load_checkpoint(str(tmp_path / "served" / "1" / "variables" / "variables"))
+    np.testing.assert_array_equal(exported.get_tensor("s/w"), saved.get_tensor("s/w"))

@@ -180,14 +180,20 @@ class ModelExport {
     return Written(WriteVersionRecord(folder, record));
   }
 
-  // The graph that the weights are loaded on restores each part of a partitioned variable by its
-  // own key, if this program exported it, or as a slice, if TensorFlow did: there are both.
-  absl::Status WriteWeights(const std::string& folder,
-                            const std::vector<SavedTensor>& variables) const {
+  // The parts of partitioned variables by their own keys.
+  std::map<std::string, const StateVariable*> Parts() const {
     std::map<std::string, const StateVariable*> parts;
     for (const StateVariable& variable : program_.variables) {
       if (!variable.slice.empty()) parts[variable.key] = &variable;
     }
+    return parts;
+  }
+
+  // The graph that the weights are loaded on restores each part of a partitioned variable by its
+  // own key, if this program exported it, or as a slice, if TensorFlow did: there are both.
+  absl::Status WriteWeights(const std::string& folder,
+                            const std::vector<SavedTensor>& variables) const {
+    const std::map<std::string, const StateVariable*> parts = Parts();
     ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(VariablesPrefix(folder)));
     for (const auto& each : variables) {
       RETURN_IF_ERROR(writer.Add(each.key, each.tensor));
@@ -208,6 +214,13 @@ class ModelExport {
   absl::Status CopyModel(const std::string& folder, std::vector<SavedTensor> variables) const {
     ASSIGN_OR_RETURN(const auto reader,
                      CheckpointReader::Open(VariablesPrefix(program_.saved_model)));
+    const std::map<std::string, const StateVariable*> parts = Parts();
+    for (SavedTensor& each : variables) {
+      const auto part = parts.find(each.key);
+      if (part == parts.end()) continue;
+      each.key = part->second->whole_key;
+      each.slice = part->second->slice;
+    }
     std::erase_if(variables, [&](const SavedTensor& each) { return !reader->Contains(each.key); });
     return Written(CopySavedModel(program_.saved_model, folder, variables));
   }

@@ -211,16 +211,11 @@ absl::StatusOr<TrackedVariables> ReadTrackedVariables(const SavedModelGraph& mod
   return tracked;
 }
 
-// Errors: UNIMPLEMENTED for a variable that is saved as a part of a larger tensor: exports replace
-// whole tensors of the SavedModel.
-absl::Status CheckIsWhole(const RestoredVariable& variable) {
-  if (variable.shape_and_slice.empty()) return absl::OkStatus();
+// Returns whether a variable is saved as a part of a larger tensor.
+absl::StatusOr<bool> IsPart(const RestoredVariable& variable) {
+  if (variable.shape_and_slice.empty()) return false;
   ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(variable.shape_and_slice));
-  if (part.slice.shape() == part.shape) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "variable '", variable.name, "' is a part ('", variable.shape_and_slice, "') of '",
-      variable.key, "', and a SavedModel with partitioned variables cannot be trained; save it ",
-      "without a partitioner, or train its MetaGraphDef by graph.meta_graph"));
+  return part.slice.shape() != part.shape;
 }
 
 // Errors: UNIMPLEMENTED for a node that changes a table, whose contents no checkpoint of a run has.
@@ -263,8 +258,10 @@ class ModelVariables {
 
     std::vector<const RestoredVariable*> copies;
     for (const RestoredVariable& variable : restored) {
-      RETURN_IF_ERROR(CheckIsWhole(variable));
-      if (resources.contains(variable.resource) || !originals_.contains(variable.resource)) {
+      ASSIGN_OR_RETURN(const bool is_part, IsPart(variable));
+      if (is_part) {
+        RETURN_IF_ERROR(AddPart(variable));
+      } else if (resources.contains(variable.resource) || !originals_.contains(variable.resource)) {
         RETURN_IF_ERROR(AddKey(variable.resource, variable.key));
       } else {
         copies.push_back(&variable);
@@ -329,6 +326,17 @@ class ModelVariables {
     if (a == handles_.end() || b == handles_.end()) return false;
     return VariableDType(*a->second) == VariableDType(*b->second) &&
            VariableShape(*a->second) == VariableShape(*b->second);
+  }
+
+  // Adds a part of a partitioned variable, whose own key is its name.
+  absl::Status AddPart(const RestoredVariable& part) {
+    RETURN_IF_ERROR(AddKey(part.resource, part.name));
+    const auto index = indices_.find(part.resource);
+    if (index == indices_.end()) return absl::OkStatus();
+    StateVariable& state = (*variables_)[index->second];
+    state.whole_key = part.key;
+    state.slice = part.shape_and_slice;
+    return absl::OkStatus();
   }
 
   // Gives a variable a key, the first of which is its own.
