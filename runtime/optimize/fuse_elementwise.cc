@@ -16,8 +16,8 @@
 namespace tessera {
 namespace {
 
-// Nodes of a group at most: each may need scratch memory of its own.
-constexpr size_t kMaxGroup = 100;
+// Steps of a group at most: each may need scratch memory of its own.
+constexpr int kMaxSteps = 100;
 // Fewer nodes stay as they are: they save little, and models of a few scalars are made of such.
 constexpr size_t kMinGroup = 3;
 
@@ -81,11 +81,14 @@ bool IsCondition(const Node& node) {
   return node.input_type(0) == DType::kFloat && (!fails.ok() || *fails);
 }
 
+// Returns how many steps of a program the node is made of: a sum of n values takes n - 1 additions.
+int NumSteps(const Node& node) { return node.IsOp("AddN") ? node.num_inputs() - 1 : 1; }
+
 bool IsFusible(const OptimizationItem& item, const Node& node) {
   const bool is_known =
       IsCondition(node) || ((IsFusibleOp(node.op_name()) || node.IsOp("SelectV2")) &&
                             node.output_type(0) == DType::kFloat);
-  return is_known && !(node.IsOp("AddN") && node.num_inputs() < 2) &&
+  return is_known && NumSteps(node) >= 1 && NumSteps(node) <= kMaxSteps &&
          node.control_inputs().empty() && node.control_outputs().empty() &&
          !item.IsPreserved(&node);
 }
@@ -128,15 +131,18 @@ class Groups {
       }
     }
     absl::flat_hash_map<int, size_t> index;
+    std::vector<int> num_steps;  // by group
     for (Node* node : order) {
       if (!fusible_[node->id()]) continue;
       const auto [it, is_new] = index.try_emplace(Root(node->id()), groups_.size());
       // The nodes before any place of a topological order are a group without ways back, too.
-      if (is_new || groups_[it->second].size() == kMaxGroup) {
+      if (is_new || num_steps[it->second] + NumSteps(*node) > kMaxSteps) {
         it->second = groups_.size();
         groups_.emplace_back();
+        num_steps.push_back(0);
       }
       groups_[it->second].push_back(node);
+      num_steps[it->second] += NumSteps(*node);
       group_of_[node->id()] = static_cast<int>(it->second);
     }
   }

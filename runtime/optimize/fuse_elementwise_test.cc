@@ -231,6 +231,24 @@ TEST(FuseElementwiseTest, AddNKeepsItsOrderAndItsCheck) {
   EXPECT_THAT(result.status().message(), HasSubstr("node 'total'"));
 }
 
+// A program has a limited number of steps, of which a sum of n values takes n - 1.
+TEST(FuseElementwiseTest, GroupsWithLongSumsAreSplit) {
+  for (const int count : {60, 101, 102, 300}) {
+    SCOPED_TRACE(count);
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat);
+    std::vector<Endpoint> values;
+    for (int i = 0; i < count; ++i) {
+      values.push_back(g.Op("Mul", {x, g.Const(Tensor::Scalar(0.5f + static_cast<float>(i)))}));
+    }
+    const Endpoint sum = g.Op("AddN", values, {{"T", DType::kFloat}, {"N", count}});
+    g.Result(g.Op("Tanh", {g.Op("Neg", {g.Op("Abs", {sum})})}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({5, 3}, 1e-5f)}));
+    EXPECT_EQ(g.CountOf("Tanh"), 0);
+    EXPECT_EQ(g.CountOf("AddN"), count > 60 ? 1 : 0);
+  }
+}
+
 TEST(FuseElementwiseTest, ShapesThatDoNotBroadcastNameTheNode) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
