@@ -29,9 +29,7 @@ absl::string_view WhyNoKernel(absl::string_view op) {
 
 void MissingKernels::Add(absl::string_view op, absl::string_view node, absl::string_view detail) {
   Op& entry = ops_[std::string(op)];
-  if (std::find(entry.nodes.begin(), entry.nodes.end(), node) == entry.nodes.end()) {
-    entry.nodes.emplace_back(node);
-  }
+  if (entry.names.emplace(node).second) entry.nodes.emplace_back(node);
   if (entry.detail.empty()) entry.detail = std::string(detail.empty() ? WhyNoKernel(op) : detail);
 }
 

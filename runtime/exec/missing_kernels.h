@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -33,7 +34,8 @@ class MissingKernels {
 
  private:
   struct Op {
-    std::vector<std::string> nodes;
+    std::vector<std::string> nodes;  // each once, in the order of the calls of Add()
+    absl::flat_hash_set<std::string> names;
     std::string detail;
   };
   std::map<std::string, Op> ops_;
