@@ -41,5 +41,22 @@ TEST(OpShapesTest, SpecificationsFitTheirOps) {
   }
 }
 
+// A window that spans more elements than 64 bits count leaves nothing of the input.
+TEST(OpShapesTest, WindowsOfAnyDilationFit) {
+  const OpDef& op = *OpRegistry::Global().Find("Conv2D");
+  const int64_t dilation = int64_t{1} << 62;
+  AttrMap attrs = {{"T", DType::kFloat},
+                   {"strides", std::vector<int64_t>{1, 1, 1, 1}},
+                   {"dilations", std::vector<int64_t>{1, dilation, 1, 1}},
+                   {"padding", "VALID"}};
+  ASSERT_TRUE(CompleteAttrs(op, &attrs).ok());
+  for (const int64_t size : {2, 3, 4, 5}) {
+    ShapeContext context(op, attrs, {PartialShape{1, 5, 5, 1}, PartialShape{size, 1, 1, 1}},
+                         {nullptr, nullptr}, 1);
+    ASSERT_TRUE(op.shape_fn(context).ok());
+    EXPECT_EQ(context.outputs()[0].ToString(), (PartialShape{1, 0, 5, 1}.ToString())) << size;
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -79,7 +79,7 @@ absl::StatusOr<int64_t> Slide(const Window& window, int dim, int64_t input, int6
   const __int128 covered = static_cast<__int128>(size - 1) * dilation + 1;
   const __int128 output = (padded - covered + stride) / stride;
   if (output > std::numeric_limits<int64_t>::max()) return -1;
-  return std::max<int64_t>(0, static_cast<int64_t>(output));
+  return output < 0 ? 0 : static_cast<int64_t>(output);
 }
 
 // The shape of `in` after a window, with so many channels; -1 for an unknown number of them. `sizes`
