@@ -568,6 +568,21 @@ TEST(UnusualArgumentsTest, ComponentsOfPriorityQueuesHaveShapes) {
   EXPECT_EQ(make({}, {}), kInvalid);
 }
 
+TEST(UnusualArgumentsTest, OnlyQueuesThatPadTakeUnknownDimensions) {
+  const auto make = [](absl::string_view op, PartialShape shape, AttrMap attrs = {}) {
+    attrs["component_types"] = std::vector<DType>{DType::kFloat};
+    attrs["shapes"] = std::vector<PartialShape>{std::move(shape)};
+    return CodeOf(op, {}, std::move(attrs));
+  };
+  const AttrMap some = {{"min_after_dequeue", int64_t{0}}, {"capacity", int64_t{5}}};
+  EXPECT_EQ(make("FIFOQueueV2", {2, -1}), kInvalid);
+  EXPECT_EQ(make("RandomShuffleQueueV2", {2, -1}, some), kInvalid);
+  EXPECT_EQ(make("PriorityQueueV2", {2, -1}), kInvalid);
+  EXPECT_EQ(make("PaddingFIFOQueueV2", {2, -1}), kOk);
+  EXPECT_EQ(make("FIFOQueueV2", PartialShape()), kOk) << "a scalar";
+  EXPECT_EQ(make("PaddingFIFOQueueV2", PartialShape()), kInvalid);
+}
+
 // In double, 0.3f is more than three times 0.1f.
 TEST(UnusualArgumentsTest, StepsOfRangesAreCountedInTheirType) {
   const auto size = [](auto start, auto limit, auto delta) {

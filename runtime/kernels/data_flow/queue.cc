@@ -12,19 +12,30 @@
 namespace tessera {
 namespace {
 
-// Makes a queue. Errors: INVALID_ARGUMENT for attributes that do not fit each other, and for
-// another queue of the same name that differs.
+// Makes a queue. A queue that pads takes shapes with unknown dimensions. The others take none, and
+// read a shape of unknown rank as that of a scalar, as TensorFlow does.
+// Errors: INVALID_ARGUMENT for attributes that do not fit each other, and for another queue of the
+// same name that differs.
 class MakeQueueKernel : public ResourceHandleKernel {
  public:
-  explicit MakeQueueKernel(const KernelBuild& build)
+  explicit MakeQueueKernel(const KernelBuild& build, bool pads = false)
       : ResourceHandleKernel(build, TensorQueue::kTypeName) {
     options_.name = name();
+    options_.pads = pads;
     options_.dtypes = build.attr<std::vector<DType>>("component_types");
     options_.shapes = build.attr<std::vector<PartialShape>>("shapes");
     if (!options_.shapes.empty() && options_.shapes.size() != options_.dtypes.size()) {
       build.Fail(absl::InvalidArgumentError(absl::StrCat("there are ", options_.shapes.size(),
                                                          " shapes for ", options_.dtypes.size(),
                                                          " components")));
+    }
+    for (PartialShape& shape : options_.shapes) {
+      if (pads || shape.IsFullyDefined()) continue;
+      if (shape.known_rank()) {
+        build.Fail(absl::InvalidArgumentError(
+            absl::StrCat("the shape ", shape.ToString(), " of a component is not fully known")));
+      }
+      shape = PartialShape(Shape());
     }
     const int64_t capacity = build.attr<int64_t>("capacity");
     if (capacity >= 0) options_.capacity = capacity;
@@ -65,8 +76,7 @@ REGISTER_KERNEL("FIFOQueueV2", kCpu, FifoQueueKernel);
 
 class PaddingQueueKernel : public FifoQueueKernel {
  public:
-  explicit PaddingQueueKernel(const KernelBuild& build) : FifoQueueKernel(build) {
-    options_.pads = true;
+  explicit PaddingQueueKernel(const KernelBuild& build) : FifoQueueKernel(build, /*pads=*/true) {
     const bool known = std::all_of(options_.shapes.begin(), options_.shapes.end(),
                                    [](const PartialShape& shape) { return shape.known_rank(); });
     if (!known || options_.shapes.size() != options_.dtypes.size()) {
