@@ -15,13 +15,19 @@ namespace {
 // The features of a batch that are asked for, where they lie in the serialized examples.
 class Batch {
  public:
-  // `keys` are those of all features of a spec, which are numbered in this order.
-  Batch(std::vector<absl::string_view> keys, Allocator* allocator)
-      : num_keys_(keys.size()), allocator_(allocator) {
-    for (size_t k = 0; k < keys.size(); ++k) number_of_.emplace(keys[k], k);
+  // Numbers the features of the spec: the sparse ones, the dense ones, the ragged ones.
+  Batch(const ExampleSpec& spec, bool batched, Allocator* allocator) : allocator_(allocator) {
+    const auto add = [&](absl::string_view key, bool is_dense) {
+      number_of_.emplace(key, untyped_counts_.size());
+      untyped_counts_.push_back(spec.is_context || (batched && !is_dense));
+    };
+    for (const SparseFeature& feature : spec.sparse) add(feature.key, false);
+    for (const DenseFeature& feature : spec.dense) add(feature.key, true);
+    for (const RaggedFeature& feature : spec.ragged) add(feature.key, false);
+    num_keys_ = untyped_counts_.size();
     // TensorFlow's parser finds nothing at all if two features have one key, and models were
     // trained on what it found.
-    if (number_of_.size() < keys.size()) number_of_.clear();
+    if (number_of_.size() < num_keys_) number_of_.clear();
   }
 
   // The bytes must outlive the batch.
@@ -33,7 +39,10 @@ class Batch {
     for (size_t i = 0; i < size_; ++i) {
       const auto keep = [&](absl::string_view name, FeatureView view) {
         const auto found = number_of_.find(name);
-        if (found != number_of_.end()) views_[i * num_keys_ + found->second] = view;
+        if (found == number_of_.end()) return;
+        const size_t number = found->second;
+        if (view.dtype == DType::kInvalid && !untyped_counts_[number]) return;
+        views_[i * num_keys_ + number] = view;
       };
       if (!ParseExample(serialized[i], keep).ok()) return Malformed(i);
     }
@@ -70,8 +79,11 @@ class Batch {
   }
 
  private:
-  const size_t num_keys_;
+  size_t num_keys_ = 0;
   absl::flat_hash_map<absl::string_view, size_t> number_of_;
+  // By number, whether a feature that names no list hides an earlier one of the same name. In
+  // TensorFlow's parsers this depends on the kind of the feature and on the op.
+  std::vector<bool> untyped_counts_;
   std::vector<FeatureView> views_;  // those of an example beside each other
   size_t size_ = 0;
   absl::Span<const std::string> names_;
@@ -245,15 +257,6 @@ absl::Status ParseRagged(const Batch& batch, size_t number, const RaggedFeature&
   return absl::OkStatus();
 }
 
-// The keys of all features, by which a Batch numbers them.
-std::vector<absl::string_view> KeysOf(const ExampleSpec& spec) {
-  std::vector<absl::string_view> keys;
-  for (const auto& feature : spec.sparse) keys.push_back(feature.key);
-  for (const auto& feature : spec.dense) keys.push_back(feature.key);
-  for (const auto& feature : spec.ragged) keys.push_back(feature.key);
-  return keys;
-}
-
 }  // namespace
 
 absl::Status CheckExampleSpec(const ExampleSpec& spec) {
@@ -285,7 +288,7 @@ absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
                                              absl::Span<const std::string> serialized,
                                              absl::Span<const std::string> names, bool batched,
                                              Allocator* allocator) {
-  Batch batch(KeysOf(spec), allocator);
+  Batch batch(spec, batched, allocator);
   RETURN_IF_ERROR(batch.Parse(serialized, names));
   ParsedExamples result;
   size_t number = 0;
