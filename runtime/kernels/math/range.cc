@@ -121,14 +121,12 @@ class LinSpaceKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{num}));
     return VisitRealType(y->dtype(), [&]<typename T>() {
-      const double start = static_cast<double>(ctx.input(0).scalar<T>());
-      const double stop = static_cast<double>(ctx.input(1).scalar<T>());
-      const double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
+      const T start = ctx.input(0).scalar<T>();
+      const T stop = ctx.input(1).scalar<T>();
+      const T step = num > 1 ? (stop - start) / static_cast<T>(num - 1) : T{0};
       T* const out = y->data<T>();
-      for (int64_t i = 0; i < num; ++i) {
-        out[i] = static_cast<T>(start + step * static_cast<double>(i));
-      }
-      if (num > 1) out[num - 1] = static_cast<T>(stop);
+      for (int64_t i = 0; i < num; ++i) out[i] = start + step * static_cast<T>(i);
+      if (num > 1) out[num - 1] = stop;
       return absl::OkStatus();
     });
   }

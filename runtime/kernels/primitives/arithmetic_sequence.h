@@ -7,7 +7,9 @@ namespace tessera {
 
 struct ArithmeticSequence {
   // Sets element i of `y`, a vector of real numbers, to start + i * step. `start` and `step` are
-  // scalars of its dtype in host memory. half and bfloat16 are computed in float.
+  // scalars of its dtype in host memory. The CPU rounds i, the product and the sum to the dtype, so
+  // that elements have TensorFlow's bits. Accelerators round less often, and compute half and
+  // bfloat16 in float.
   using Function = absl::Status(KernelContext& ctx, const Tensor& start, const Tensor& step,
                                 Tensor* y);
 };
