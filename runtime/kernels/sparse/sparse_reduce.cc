@@ -220,6 +220,11 @@ class SparseAddKernel : public OpKernel {
       least = static_cast<double>(threshold.scalar<T>());
       return absl::OkStatus();
     }));
+    // Numbers of one type are compared in it: not all integers of 64 bits are doubles.
+    const auto reaches_threshold = [&]<typename M>(M magnitude) {
+      return threshold.dtype() == DTypeOf<M> ? magnitude >= threshold.scalar<M>()
+                                             : static_cast<double>(magnitude) >= least;
+    };
     return VisitNumericType(a.values.dtype(), [&]<typename T>() -> absl::Status {
       std::vector<std::pair<const int64_t*, T>> sums;
       ForEachInUnion(a, b, [&](int64_t i, int64_t j) {
@@ -229,7 +234,7 @@ class SparseAddKernel : public OpKernel {
           sums.emplace_back(a.index(i), a.values.data<T>()[i]);
         } else {
           const T sum = WrappingAdd(a.values.data<T>()[i], b.values.data<T>()[j]);
-          if (Magnitude(sum) >= least) sums.emplace_back(a.index(i), sum);
+          if (reaches_threshold(Magnitude(sum))) sums.emplace_back(a.index(i), sum);
         }
       });
       ASSIGN_OR_RETURN(const SparseOutput output,
@@ -243,12 +248,21 @@ class SparseAddKernel : public OpKernel {
   }
 
  private:
+  // The smallest int32 and int64 have themselves as magnitude, as in TensorFlow.
   template <typename T>
-  static double Magnitude(const T& value) {
-    return std::abs(static_cast<double>(value));
+  static auto Magnitude(const T& value) {
+    if constexpr (!std::is_integral_v<T>) {
+      return std::abs(static_cast<double>(value));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return value;
+    } else if constexpr (sizeof(T) < sizeof(int)) {
+      return std::abs(int{value});
+    } else {
+      return value < 0 ? WrappingMultiply(value, T{-1}) : value;
+    }
   }
   template <typename T>
-  static double Magnitude(const std::complex<T>& value) {
+  static T Magnitude(const std::complex<T>& value) {
     return std::abs(value);
   }
 };

@@ -29,6 +29,25 @@ TEST(SparseTest, TheThresholdDropsSumsOfTwo) {
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 8, 3}));
 }
 
+TEST(SparseTest, LargeIntegersAreComparedExactlyWithTheThreshold) {
+  const auto kept = [](int64_t sum, int64_t threshold) {
+    const Tensor size = Tensor::Vector<int64_t>({1});
+    const std::vector<Tensor> inputs = {Column({0}),
+                                        Tensor::Vector<int64_t>({sum}),
+                                        size,
+                                        Column({0}),
+                                        Tensor::Vector<int64_t>({0}),
+                                        size,
+                                        Tensor::Scalar(threshold)};
+    return KernelRunner::Create("SparseAdd", inputs)->Run(inputs).value()[1].num_elements();
+  };
+  constexpr int64_t kLarge = int64_t{1} << 60;
+  EXPECT_EQ(kept(kLarge + 1, kLarge + 1), 1);
+  EXPECT_EQ(kept(-kLarge - 1, kLarge + 1), 1);
+  EXPECT_EQ(kept(kLarge + 1, kLarge + 2), 0);
+  EXPECT_EQ(kept(std::numeric_limits<int64_t>::min(), 1), 0) << "as in TensorFlow";
+}
+
 TEST(SparseTest, ConjugatesOfMatricesKeepTheirEntries) {
   using Complex = std::complex<float>;
   const std::vector<Complex> values = {{1, 2}, {0, 0}, {0, 0}, {3, -4}};
