@@ -219,6 +219,11 @@ class StatefulRandomKernel : public OpKernel {
   explicit StatefulRandomKernel(const KernelBuild& build) : fill_(build), variable_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
+    if constexpr (kDistribution == Distribution::kUniformInt) {
+      // Bounds that are refused, be it for an empty output, leave the variable alone.
+      RETURN_IF_ERROR(CheckBounds(ctx.input(3), ctx.input(4)));
+      RETURN_IF_ERROR(RangeBetween(ctx.input(3), ctx.input(4)).status());
+    }
     RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));

@@ -92,6 +92,20 @@ TEST(RandomTest, OnlyBinomialsWantTheAlgorithmByItsOwnNumber) {
   }
 }
 
+TEST(RandomTest, BoundsThatAreRefusedLeaveTheGeneratorAlone) {
+  const auto variable = Generator({1, 2, 3});
+  for (const int size : {0, 2}) {
+    const absl::Status drawn =
+        RunOp("StatefulUniformInt",
+              {HandleOf(variable), Tensor::Scalar<int64_t>(1), ShapeOf({size}),
+               Tensor::Scalar<int32_t>(5), Tensor::Scalar<int32_t>(5)},
+              {{"dtype", DType::kInt32}})
+            .status();
+    EXPECT_EQ(drawn.code(), absl::StatusCode::kInvalidArgument) << size;
+  }
+  EXPECT_EQ(variable->Read().flat<int64_t>()[0], 1);
+}
+
 // The candidates for the third place leave the same sum of distances; TensorFlow takes the first.
 TEST(RandomTest, OfEquallyGoodPointsTheOneThatWasDrawnFirstIsTaken) {
   const Tensor points = Tensor::Of<float>(
