@@ -1,4 +1,6 @@
 // Strings changed or measured one by one: StringLower, StringUpper, StringStrip, StringLength.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/string/utf8.h"
@@ -28,8 +30,11 @@ bool IsAscii(const std::string& text) {
   return all < 128;
 }
 
-// Bytes that are not UTF-8 become U+FFFD.
+// Maps a text in UTF-8, which ends at the first NUL, as in TensorFlow. Bytes that are not UTF-8
+// become U+FFFD.
 std::string MapCase(const std::string& text, bool lower) {
+  const size_t size = std::min(text.find('\0'), text.size());
+  if (size < text.size()) return MapCase(text.substr(0, size), lower);
   if (IsAscii(text)) return MapAscii(text, lower);
   icu::UnicodeString mapped = icu::UnicodeString::fromUTF8(text);
   if (lower) {

@@ -43,5 +43,13 @@ TEST(StringCaseTest, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(Lower("A\xe2\x82"), "a\xef\xbf\xbd");
 }
 
+TEST(StringCaseTest, TextsInUtf8EndAtTheFirstNul) {
+  const std::string text("Ab\0Cd", 5), wide("\xc3\x89\0Cd", 5);
+  EXPECT_EQ(Lower(text), "ab");
+  EXPECT_EQ(Lower(wide), "\xc3\xa9");
+  EXPECT_EQ(RunOp("StringLower", {Tensor::Scalar(text)}, {{"encoding", ""}})->scalar<std::string>(),
+            std::string("ab\0cd", 5));
+}
+
 }  // namespace
 }  // namespace tessera
