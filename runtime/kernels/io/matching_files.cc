@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/file_system.h"
 
 namespace tessera {
 namespace {
@@ -29,6 +30,11 @@ bool HasDotDirectory(absl::string_view path, absl::string_view pattern) {
 absl::StatusOr<std::vector<std::string>> FilesThatMatch(absl::Span<const std::string> patterns) {
   std::vector<std::string> found;
   for (const std::string& pattern : patterns) {
+    if (pattern.find_first_of("*?[\\") == std::string::npos) {
+      // glob() finds links to nowhere as well.
+      if (FileExists(pattern)) found.push_back(pattern);
+      continue;
+    }
     glob_t matches{};
     const absl::Cleanup release = [&matches] { ::globfree(&matches); };
     const int error = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_PERIOD, nullptr, &matches);

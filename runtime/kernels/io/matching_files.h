@@ -10,9 +10,9 @@
 namespace tessera {
 
 // Returns the files that match one of the patterns, as glob(3) has them, sorted. A wildcard may
-// stand for the period that a name begins with, as in TensorFlow and unlike in a shell. A file that
-// matches several patterns is there as often. Errors: UNAVAILABLE for a directory that cannot be
-// read.
+// stand for the period that a name begins with, and for a link to a file that does not exist; a
+// pattern without wildcards matches no such link. All this is as in TensorFlow. A file that matches
+// several patterns is there as often. Errors: UNAVAILABLE for a directory that cannot be read.
 absl::StatusOr<std::vector<std::string>> FilesThatMatch(absl::Span<const std::string> patterns);
 
 }  // namespace tessera

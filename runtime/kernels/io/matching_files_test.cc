@@ -50,6 +50,14 @@ TEST_F(MatchingFilesTest, AWildcardStandsForAPeriod) {
   EXPECT_THAT(Find({"[!a]*.txt"}), ElementsAre("b.txt"));
 }
 
+TEST_F(MatchingFilesTest, OnlyAWildcardStandsForALinkToNowhere) {
+  ASSERT_EQ(::symlink("nowhere", JoinPath(root_, "inner/link").c_str()), 0);
+  EXPECT_THAT(Find({"inner/l*"}), ElementsAre("inner/link"));
+  EXPECT_THAT(Find({"inner/link"}), IsEmpty());
+  EXPECT_THAT(Find({"inner/c.txt"}), ElementsAre("inner/c.txt"));
+  ASSERT_EQ(::unlink(JoinPath(root_, "inner/link").c_str()), 0);
+}
+
 TEST_F(MatchingFilesTest, AWildcardStandsForNoDotDirectory) {
   EXPECT_THAT(Find({".*"}), ElementsAre(".hidden"));
   EXPECT_THAT(Find({".?"}), IsEmpty());
