@@ -1,4 +1,7 @@
 // StringNGrams: neighbouring strings of each row, joined.
+#include <algorithm>
+#include <limits>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/row_splits.h"
 
@@ -16,11 +19,17 @@ class StringNGramsKernel : public OpKernel {
         right_pad_(build.attr<std::string>("right_pad")),
         pad_width_(build.attr<int64_t>("pad_width")),
         preserve_short_(build.attr<bool>("preserve_short_sequences")) {
+    // Sums of sizes and of paddings do not overflow then.
+    constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
     for (int64_t width : widths_) {
-      if (width < 1) {
+      if (width < 1 || width > kLargest) {
         build.Fail(absl::InvalidArgumentError(
-            absl::StrCat("ngram_widths must be positive, hold ", width)));
+            absl::StrCat("ngram_widths must be positive and fit in int32, hold ", width)));
       }
+    }
+    if (pad_width_ < std::numeric_limits<int32_t>::min() || pad_width_ > kLargest) {
+      build.Fail(
+          absl::InvalidArgumentError(absl::StrCat("pad_width must fit in int32, is ", pad_width_)));
     }
   }
 
