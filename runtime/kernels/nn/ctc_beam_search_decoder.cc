@@ -29,7 +29,7 @@ class CtcBeamSearchDecoderKernel : public OpKernel {
     RETURN_IF_ERROR(CheckCtcInputs(ctx));
     const Tensor& logits = ctx.input(0);
     const int64_t batch = logits.dim(1), classes = logits.dim(2);
-    if (classes == 0) return absl::InvalidArgumentError("there are no classes, not even a blank");
+    if (logits.num_elements() == 0) return absl::InvalidArgumentError("inputs must not be empty");
     ASSIGN_OR_RETURN(Tensor* const probabilities,
                      ctx.AllocateOutput(shapes_.end, Shape{batch, top_paths_}));
     // By rank of the path, then by sequence.
