@@ -19,8 +19,8 @@ struct DilationAxis {
 };
 
 // Sets y[b, i, j, c] to the maximum over the window of x[b, ., ., c] + filter[., ., c]. Positions
-// outside the image are left out. An empty window gives the lowest finite value. The first sum
-// counts even if it is NaN.
+// outside the image are left out, and so are sums that are not above the lowest finite value, such
+// as NaN. A window without any other sum gives the lowest finite value.
 struct Dilation {
   using Function = absl::Status(KernelContext& ctx, const DilationAxis& rows,
                                 const DilationAxis& columns, const Tensor& x, const Tensor& filter,
@@ -30,7 +30,9 @@ struct Dilation {
 enum class DilationOperand { kInput, kFilter };
 
 // Computes the gradient with respect to one operand, whose shape `output` has. Each element of
-// `gradient`, which has y's shape, is added to the element of the operand that made the maximum.
+// `gradient`, which has y's shape, is added to the element of the operand that made the maximum. If
+// no sum is above the lowest finite value, this is the first element of the window in the image,
+// and the first one of the filter.
 struct DilationGradient {
   using Function = absl::Status(KernelContext& ctx, DilationOperand operand,
                                 const DilationAxis& rows, const DilationAxis& columns,

@@ -28,7 +28,9 @@ Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, co
   const int64_t row = point / output.dim(2);
   const int64_t top = row % output.dim(1) * rows.stride - rows.pad_before;
   const int64_t image = row / output.dim(1);
-  Maximum<T> best{std::numeric_limits<T>::lowest(), -1, -1};
+  const int64_t first_row = image * x.dim(1) + std::max<int64_t>(top, 0);
+  const int64_t first = (first_row * x.dim(2) + std::max<int64_t>(left, 0)) * channels + c;
+  Maximum<T> best{std::numeric_limits<T>::lowest(), first, c};
   for (int64_t h = 0; h < filter.dim(0); ++h) {
     const int64_t y_at = top + h * rows.rate;
     if (y_at < 0 || y_at >= x.dim(1)) continue;
@@ -38,7 +40,7 @@ Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, co
       const int64_t in = ((image * x.dim(1) + y_at) * x.dim(2) + x_at) * channels + c;
       const int64_t of_filter = (h * filter.dim(1) + w) * channels + c;
       const T value = WrappingAdd(x.data<T>()[in], filter.data<T>()[of_filter]);
-      if (best.x < 0 || value > best.value) best = {value, in, of_filter};
+      if (value > best.value) best = {value, in, of_filter};
     }
   }
   return best;
@@ -53,7 +55,7 @@ void DilatePoint(const DilationAxis& rows, const DilationAxis& columns, const Te
   const int64_t row = point / output.dim(2);
   const int64_t top = row % output.dim(1) * rows.stride - rows.pad_before;
   const int64_t image = row / output.dim(1);
-  bool is_first = true;
+  std::fill_n(out, channels, std::numeric_limits<T>::lowest());
   for (int64_t h = 0; h < filter.dim(0); ++h) {
     const int64_t y_at = top + h * rows.rate;
     if (y_at < 0 || y_at >= x.dim(1)) continue;
@@ -62,20 +64,13 @@ void DilatePoint(const DilationAxis& rows, const DilationAxis& columns, const Te
       if (x_at < 0 || x_at >= x.dim(2)) continue;
       const T* const in = x.data<T>() + ((image * x.dim(1) + y_at) * x.dim(2) + x_at) * channels;
       const T* const added = filter.data<T>() + (h * filter.dim(1) + w) * channels;
-      if (is_first) {
 #pragma GCC ivdep
-        for (int64_t c = 0; c < channels; ++c) out[c] = WrappingAdd(in[c], added[c]);
-      } else {
-#pragma GCC ivdep
-        for (int64_t c = 0; c < channels; ++c) {
-          const T value = WrappingAdd(in[c], added[c]);
-          out[c] = value > out[c] ? value : out[c];
-        }
+      for (int64_t c = 0; c < channels; ++c) {
+        const T value = WrappingAdd(in[c], added[c]);
+        out[c] = value > out[c] ? value : out[c];
       }
-      is_first = false;
     }
   }
-  if (is_first) std::fill_n(out, channels, std::numeric_limits<T>::lowest());
 }
 
 absl::Status Dilate(KernelContext& ctx, const DilationAxis& rows, const DilationAxis& columns,
@@ -100,7 +95,6 @@ absl::Status DilateBackward(KernelContext& /*ctx*/, DilationOperand operand,
   return VisitRealType(x.dtype(), [&]<typename T>() {
     for (int64_t i = 0; i < gradient.num_elements(); ++i) {
       const Maximum<T> best = FindMaximum<T>(rows, columns, x, filter, gradient.shape(), i);
-      if (best.x < 0) continue;
       const int64_t to = operand == DilationOperand::kFilter ? best.filter : best.x;
       output->data<T>()[to] += gradient.data<T>()[i];
     }

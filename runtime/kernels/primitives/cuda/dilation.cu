@@ -15,7 +15,7 @@ struct DilationWork {
   int64_t out_height, out_width;
 };
 
-// The maximum of an output element, and which elements make it; -1 for a window without any.
+// The maximum of an output element, and which elements make it.
 template <typename A>
 struct Maximum {
   A value;
@@ -28,7 +28,9 @@ __device__ Maximum<A> FindMaximum(const DilationWork& w, int64_t i, Input<A> x, 
   const Quotient image = DivideIndex(row.quotient, w.out_height);
   const int64_t left = row.remainder * w.columns.stride - w.columns.pad_before;
   const int64_t top = image.remainder * w.rows.stride - w.rows.pad_before;
-  Maximum<A> best{LeastFinite<A>(x.dtype), -1, -1};
+  const int64_t first_row = image.quotient * w.height + (top > 0 ? top : 0);
+  const int64_t first = (first_row * w.width + (left > 0 ? left : 0)) * w.channels;
+  Maximum<A> best{LeastFinite<A>(x.dtype), first + pixel.remainder, pixel.remainder};
   for (int64_t fy = 0; fy < w.filter_height; ++fy) {
     const int64_t y_at = top + fy * w.rows.rate;
     if (y_at < 0 || y_at >= w.height) continue;
@@ -39,7 +41,7 @@ __device__ Maximum<A> FindMaximum(const DilationWork& w, int64_t i, Input<A> x, 
           ((image.quotient * w.height + y_at) * w.width + x_at) * w.channels + pixel.remainder;
       const int64_t of_filter = (fy * w.filter_width + fx) * w.channels + pixel.remainder;
       const A value = Rounded<A>(x.dtype, x[in] + filter[of_filter]);
-      if (best.x < 0 || value > best.value) best = {value, in, of_filter};
+      if (value > best.value) best = {value, in, of_filter};
     }
   }
   return best;
