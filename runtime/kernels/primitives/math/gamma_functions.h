@@ -257,10 +257,12 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
   return -slope * std::exp(internal::LogTerm(a, x)) * a / x;
 }
 
-// Regularised incomplete beta function: a > 0, b > 0, 0 <= x <= 1.
+// Regularised incomplete beta function: a > 0, b > 0, 0 <= x <= 1. Whatever the other numbers are,
+// a NaN or infinite among them, it is 0 at 0 and 1 at 1, as TensorFlow has it.
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Betainc(double a, double b, double x) {
-  if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
+  if (a <= 0 || b <= 0) return kNaN;
   if (x == 0 || x == 1) return x;
+  if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
   const double front =
       std::exp(Lgamma(a + b) - Lgamma(a) - Lgamma(b) + a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * internal::BetaFraction(a, b, x) / a;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void ExpectClose(double got, double want, double tolerance = 1e-13) {
   EXPECT_NEAR(got, want, tolerance * std::max(1.0, std::abs(want)));
@@ -190,6 +191,18 @@ TEST(SpecialFunctionsTest, BetaincIsSymmetricAndKnownForSmallParameters) {
     ExpectClose(Betainc(3.5, 7, x) + Betainc(7, 3.5, 1 - x), 1, 1e-12);
   }
   EXPECT_TRUE(std::isnan(Betainc(0, 1, 0.5)));
+}
+
+TEST(SpecialFunctionsTest, BetaincIsKnownAtTheEndsForAnyPositiveParameters) {
+  for (double a : {0.5, kInf, kNaN}) {
+    for (double x : {0.0, 1.0}) {
+      EXPECT_EQ(Betainc(a, 2, x), x) << a;
+      EXPECT_EQ(Betainc(2, a, x), x) << a;
+      EXPECT_TRUE(std::isnan(Betainc(a, 0, x))) << a;
+    }
+  }
+  EXPECT_TRUE(std::isnan(Betainc(kInf, 2, 0.5)));
+  EXPECT_TRUE(std::isnan(Betainc(kNaN, 2, 0.5)));
 }
 
 TEST(SpecialFunctionsTest, InversesInvert) {
