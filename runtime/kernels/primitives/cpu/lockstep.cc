@@ -3,8 +3,8 @@
 #include <immintrin.h>
 
 #include <atomic>
-#include <memory>
 #include <thread>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -14,7 +14,7 @@ class Lockstep {
   using Run = absl::FunctionRef<void(int64_t step, int64_t share)>;
 
   Lockstep(int64_t steps, int64_t shares, Run run)
-      : steps_(steps), num_shares_(shares), run_(run), shares_(new Share[shares]) {}
+      : steps_(steps), num_shares_(shares), run_(run), shares_(static_cast<size_t>(shares)) {}
 
   // Takes part until all steps are done. Takes share `mine` of each step before any other one.
   void Join(int64_t mine) {
@@ -60,7 +60,7 @@ class Lockstep {
 
   const int64_t steps_, num_shares_;
   const Run run_;
-  const std::unique_ptr<Share[]> shares_;
+  std::vector<Share> shares_;
   alignas(64) std::atomic<int64_t> finished_{0};  // shares of all steps
 };
 
