@@ -583,19 +583,5 @@ TEST(UnusualArgumentsTest, OnlyQueuesThatPadTakeUnknownDimensions) {
   EXPECT_EQ(make("PaddingFIFOQueueV2", PartialShape()), kInvalid);
 }
 
-// In double, 0.3f is more than three times 0.1f.
-TEST(UnusualArgumentsTest, StepsOfRangesAreCountedInTheirType) {
-  const auto size = [](auto start, auto limit, auto delta) {
-    return RunOp("Range", {Tensor::Scalar(start), Tensor::Scalar(limit), Tensor::Scalar(delta)})
-        ->num_elements();
-  };
-  EXPECT_EQ(size(0.f, 0.3f, 0.1f), 3);
-  EXPECT_EQ(size(0.0, double{0.3f}, double{0.1f}), 4);
-  EXPECT_EQ(size(Eigen::half(0), Eigen::half(0.5f), Eigen::half(0.1f)), 5) << "0.1 is less in half";
-  const std::vector<Tensor> range = {Tensor::Scalar(0.f), Tensor::Scalar(0.3f),
-                                     Tensor::Scalar(0.1f)};
-  EXPECT_EQ(KernelRunner::Create("RaggedRange", range)->Run(range).value()[1].num_elements(), 3);
-}
-
 }  // namespace
 }  // namespace tessera

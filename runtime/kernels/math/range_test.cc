@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <vector>
 
 #include "Eigen/Core"
 #include "gtest/gtest.h"
@@ -47,6 +48,20 @@ TYPED_TEST(RangeTest, StepsBetweenTwoNumbersAreRoundedToTheType) {
   const auto step = Rounded<TypeParam>(distance / static_cast<TypeParam>(179));
   ExpectRoundedSteps(y, start, step, 179);
   EXPECT_EQ(y.data<TypeParam>()[179], stop);
+}
+
+// In double, 0.3f is more than three times 0.1f.
+TEST(RangeCountTest, StepsAreCountedInTheirType) {
+  const auto size = [](auto start, auto limit, auto delta) {
+    return RunOp("Range", {Tensor::Scalar(start), Tensor::Scalar(limit), Tensor::Scalar(delta)})
+        ->num_elements();
+  };
+  EXPECT_EQ(size(0.f, 0.3f, 0.1f), 3);
+  EXPECT_EQ(size(0.0, double{0.3f}, double{0.1f}), 4);
+  EXPECT_EQ(size(Eigen::half(0), Eigen::half(0.5f), Eigen::half(0.1f)), 5) << "0.1 is less in half";
+  const std::vector<Tensor> range = {Tensor::Scalar(0.f), Tensor::Scalar(0.3f),
+                                     Tensor::Scalar(0.1f)};
+  EXPECT_EQ(KernelRunner::Create("RaggedRange", range)->Run(range).value()[1].num_elements(), 3);
 }
 
 }  // namespace
