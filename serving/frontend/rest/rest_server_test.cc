@@ -68,6 +68,21 @@ class RestServerTest : public ::testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
+  void StartWithAccessLog() {
+    auto log = AccessLog::Open(AccessLogPath(), &metrics_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    access_log_ = *std::move(log);
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_, nullptr, nullptr,
+                                                RequestLogging{.access = access_log_.get()});
+    Configure();
+    Start();
+  }
+  std::vector<std::string> StopAndReadAccessLog() {
+    server_.reset();
+    access_log_->Flush();
+    return absl::StrSplit(*ReadFile(AccessLogPath()), '\n', absl::SkipEmpty());
+  }
+  std::string AccessLogPath() const { return (root_ / "access.log").string(); }
   HttpTestClient::Reply Ask(absl::string_view method, absl::string_view target,
                             absl::string_view body = "", absl::string_view headers = "") {
     HttpTestClient client(server_->port());
@@ -84,26 +99,19 @@ class RestServerTest : public ::testing::Test {
   MetricsRegistry metrics_;
   Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
+  std::unique_ptr<AccessLog> access_log_;  // outlives the handler
   std::unique_ptr<RequestHandler> handler_;
   RestServer::Options options_;
   std::unique_ptr<RestServer> server_;
 };
 
 TEST_F(RestServerTest, EachRequestHasALineInTheAccessLog) {
-  const std::string path = (root_ / "access.log").string();
-  const auto log = AccessLog::Open(path, &metrics_);
-  ASSERT_TRUE(log.ok()) << log.status();
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_, nullptr, nullptr,
-                                              RequestLogging{.access = log->get()});
-  Configure();
-  Start();
+  StartWithAccessLog();
   const std::string predict = R"({"instances": [1.0]})";
   EXPECT_EQ(Ask("POST", "/v1/models/m:predict", predict).status, 200);
   EXPECT_EQ(Ask("GET", "/v1/models/gone/metadata").status, 404);
   EXPECT_EQ(Ask("GET", "/livez").status, 200);
-  server_.reset();
-  (*log)->Flush();
-  const std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n', absl::SkipEmpty());
+  const std::vector<std::string> lines = StopAndReadAccessLog();
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_THAT(lines[0], HasSubstr(R"("protocol":"http","method":"POST",)"
                                   R"("path":"/v1/models/m:predict","model":"m","version":123,)"
@@ -113,31 +121,21 @@ TEST_F(RestServerTest, EachRequestHasALineInTheAccessLog) {
   EXPECT_THAT(lines[1], HasSubstr(R"("path":"/v1/models/gone/metadata","model":"gone",)"
                                   R"("status":"404")"));
   EXPECT_THAT(lines[2], HasSubstr(R"("path":"/livez","status":"200")"));
-  handler_.reset();  // before its log
 }
 
 TEST_F(RestServerTest, RequestsThatCannotBeReadHaveALineInTheAccessLog) {
-  const std::string path = (root_ / "refused.log").string();
-  const auto log = AccessLog::Open(path, &metrics_);
-  ASSERT_TRUE(log.ok()) << log.status();
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_, nullptr, nullptr,
-                                              RequestLogging{.access = log->get()});
-  Configure();
-  Start();
+  StartWithAccessLog();
   EXPECT_EQ(Ask("GET", "/head", "", "A: " + std::string(66'000, 'x') + "\r\n").status, 431);
   // The client announces a length as well.
   EXPECT_EQ(Ask("POST", "/coding", "", "Transfer-Encoding: zip\r\n").status, 400);
   EXPECT_EQ(Ask("GET", "/malformed", "", "no header\r\n").status, 400);
   EXPECT_EQ(Ask("\1\2\3", "nonsense").status, 400);
-  server_.reset();
-  (*log)->Flush();
-  const std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n', absl::SkipEmpty());
+  const std::vector<std::string> lines = StopAndReadAccessLog();
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_THAT(lines[0], HasSubstr(R"("method":"GET","path":"/head","status":"431")"));
   EXPECT_THAT(lines[0], HasSubstr("\"peer\":\"127.0.0.1:"));
   EXPECT_THAT(lines[1], HasSubstr(R"("method":"POST","path":"/coding","status":"400")"));
   EXPECT_THAT(lines[2], HasSubstr(R"("method":"GET","path":"/malformed","status":"400")"));
-  handler_.reset();  // before its log
 }
 
 TEST_F(RestServerTest, FailuresAreLoggedWithTheirTrace) {
