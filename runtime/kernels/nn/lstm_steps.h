@@ -46,7 +46,8 @@ class LstmDirection {
   virtual ~LstmDirection() = default;
 
   // Makes the pass of all runs if the recurrent weights are the rows [first, end) of a constant
-  // matrix of float, and if such a pass may be used. Returns false otherwise.
+  // matrix of float, and if such a pass may be used. Returns false otherwise. Errors:
+  // RESOURCE_EXHAUSTED.
   absl::StatusOr<bool> KeepPass(const PrepareContext& context, const LstmGatePositions& positions,
                                 int64_t first, int64_t end);
 

@@ -56,7 +56,6 @@ class Panels {
   }
 
   bool empty() const { return !packed_.has_value(); }
-  int64_t columns() const { return columns_; }
   int64_t count() const { return gemm::Blocks(columns_); }
   // Returns the bytes of the packed panels.
   int64_t size() const { return packed_.num_elements(); }
