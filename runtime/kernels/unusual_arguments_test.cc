@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
