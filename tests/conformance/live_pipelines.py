@@ -218,6 +218,8 @@ def _add_batches():
     for sizes, drop in [([3], False), ([3], True), ([1, 2], False), ([20], False)]:
         _case(f"rebatched_{'_'.join(map(str, sizes))}_{drop}", lambda _, sizes=sizes, drop=drop:
               Dataset.range(11).batch(4).rebatch(sizes, drop_remainder=drop), 2)
+    _case("rebatched_from_rows_of_different_lengths", lambda _: Dataset.range(1, 4).map(
+        lambda x: tf.zeros([2, x])).rebatch(3))
     _case("unbatched_scalars", lambda _: _made(raw.UnbatchDataset, _NUMBER, of=Dataset.range(4)))
     _case("grouped_by_growing_windows", lambda _: Dataset.range(20).group_by_window(
         lambda x: x % 3, lambda _, window: window.batch(10), window_size_func=lambda key: key + 1))

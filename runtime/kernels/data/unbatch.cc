@@ -123,7 +123,7 @@ class RebatchDataset final : public UnaryDataset {
 };
 
 // Puts tensors behind each other along their first dimension.
-// Errors: INVALID_ARGUMENT if the other dimensions differ.
+// Errors: FAILED_PRECONDITION if the other dimensions differ.
 absl::StatusOr<Tensor> Join(const std::vector<Tensor>& parts, Allocator* allocator) {
   if (parts.size() == 1) return parts[0];
   Shape shape = parts[0].shape();
@@ -133,9 +133,9 @@ absl::StatusOr<Tensor> Join(const std::vector<Tensor>& parts, Allocator* allocat
     rows += same.dim(0);
     same.SetDim(0, shape.dim(0));
     if (same == shape && part.dtype() == parts[0].dtype()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("Cannot rebatch tensors of shapes ",
-                                                   parts[0].shape().ToString(), " and ",
-                                                   part.shape().ToString(), " together."));
+    return absl::FailedPreconditionError(absl::StrCat("Cannot rebatch tensors of shapes ",
+                                                      parts[0].shape().ToString(), " and ",
+                                                      part.shape().ToString(), " together."));
   }
   shape.SetDim(0, rows);
   ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(parts[0].dtype(), shape, allocator));
