@@ -382,7 +382,7 @@ TEST_F(BatchSourceTest, HeadersThatAreNoTextAreToldSo) {
         .ToString();
   };
   EXPECT_THAT(error(std::string("\xFF\xFEx\0\n\0", 6)), HasSubstr("is UTF-16; convert it"));
-  EXPECT_THAT(error(std::string("y\0z,w\n1,2\n", 10)), HasSubstr("it has y\\x00z, w"));
+  EXPECT_THAT(error(std::string("y\0z,w\n1,2\n", 10)), HasSubstr("it has 'y\\x00z', 'w'"));
 }
 
 TEST_F(BatchSourceTest, NamesOfColumnsMayBeQuotedAndFollowAByteOrderMark) {
@@ -461,7 +461,7 @@ TEST_F(BatchSourceTest, RefusesColumnsThatDoNotMakeAField) {
         .status()
         .ToString();
   };
-  EXPECT_THAT(error(""), HasSubstr("a.csv' has no column 'x'; it has label, p0, p1"));
+  EXPECT_THAT(error(""), HasSubstr("a.csv' has no column 'x'; it has 'label', 'p0', 'p1'"));
   EXPECT_THAT(error("columns: 'p0..p7'"), HasSubstr("has no column 'p7'"));
   EXPECT_THAT(error("columns: 'p1..p0'"), HasSubstr("columns: 'p0' lies before 'p1'"));
   EXPECT_THAT(error("columns: ['p0..p1', 'p1']"), HasSubstr("columns: 'p1' is named twice"));
@@ -474,6 +474,21 @@ TEST_F(BatchSourceTest, RefusesColumnsThatDoNotMakeAField) {
   Write("a.csv", "label,p0,p0\n0,1,2\n");
   EXPECT_THAT(error("columns: 'p0'"), HasSubstr("has two columns 'p0'"));
   EXPECT_EQ(error("columns: 'label'"), "OK");
+}
+
+TEST_F(BatchSourceTest, AHeaderWithAnotherDelimiterIsToldSo) {
+  Write("a.csv", "label;x\n0;1\n");
+  const auto error = [this](const std::string& more) {
+    return TryMake(absl::StrCat("files: 'a.csv' format: 'csv' csv_header: true ",
+                                "fields { name: 'x' dtype: 'float32' }", more))
+        .status()
+        .ToString();
+  };
+  EXPECT_THAT(error(""), HasSubstr("it has 'label;x'. Does `csv_delimiter: \";\"` separate them?"));
+  EXPECT_EQ(error(" csv_delimiter: ';'"), "OK");
+  Write("a.csv", "label\tx\n0\t1\n");
+  EXPECT_THAT(error(""), HasSubstr("Does `csv_delimiter: \"\\t\"` separate them?"));
+  EXPECT_THAT(error(" csv_delimiter: 'tab'"), HasSubstr("a tab is \"\\t\" in double quotes"));
 }
 
 TEST_F(BatchSourceTest, ReadsLinesOfText) {

@@ -108,6 +108,16 @@ struct CsvHeader {
   std::vector<std::string> columns;
 };
 
+// Returns what to say about a header that is one column, since another delimiter separates its
+// names; empty if that is not so.
+std::string DelimiterHint(const std::vector<std::string>& columns) {
+  if (columns.size() != 1) return "";
+  const size_t delimiter = columns[0].find_first_of(",;\t|");
+  if (delimiter == std::string::npos) return "";
+  return absl::StrCat(". Does `csv_delimiter: \"",
+                      absl::CHexEscape(columns[0].substr(delimiter, 1)), "\"` separate them?");
+}
+
 absl::StatusOr<int> ColumnOf(absl::string_view name, const CsvHeader& header) {
   constexpr size_t kMostNames = 20;
   const std::vector<std::string>& columns = header.columns;
@@ -122,9 +132,10 @@ absl::StatusOr<int> ColumnOf(absl::string_view name, const CsvHeader& header) {
       "columns: file '", header.file, "' has no column '", name, "'; it has ",
       absl::StrJoin(columns.begin(), columns.begin() + static_cast<int64_t>(count), ", ",
                     [](std::string* text, const std::string& column) {
-                      absl::StrAppend(text, absl::Utf8SafeCHexEscape(column));
+                      absl::StrAppend(text, "'", absl::Utf8SafeCHexEscape(column), "'");
                     }),
-      count < columns.size() ? absl::StrCat(" and ", columns.size() - count, " more") : ""));
+      count < columns.size() ? absl::StrCat(" and ", columns.size() - count, " more") : "",
+      DelimiterHint(columns)));
 }
 
 // Appends the number of the column `name`, or the numbers of those from FIRST to LAST.
@@ -328,7 +339,8 @@ absl::Status CheckNumbers(const training::PipelineSpec& spec) {
     }
   }
   if (spec.csv_delimiter().size() > 1) {
-    return absl::InvalidArgumentError("csv_delimiter: must be one byte");
+    return absl::InvalidArgumentError(
+        "csv_delimiter: must be one byte; a tab is \"\\t\" in double quotes");
   }
   return absl::OkStatus();
 }
