@@ -7,6 +7,18 @@
 #include "runtime/training/job/floating_elements.h"
 
 namespace tessera {
+namespace {
+
+// Returns how the job can turn a field of dtype `from` into one of dtype `to`.
+std::string HowToConvert(DType from, DType to) {
+  if ((from == DType::kString) == (to == DType::kString)) {
+    return absl::StrCat("`cast: ", DTypeName(to), "` in the field converts it");
+  }
+  return absl::StrCat("Strings and numbers cannot be cast to each other; `dtype: ", DTypeName(to),
+                      "` in the field reads it so, if the records hold such values");
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inputs,
                                              const std::vector<BatchField>& fields) {
@@ -27,8 +39,8 @@ absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inpu
     if (field->dtype != input.dtype) {
       return absl::InvalidArgumentError(
           absl::StrCat("the field '", field->name, "' is ", DTypeName(field->dtype),
-                       ", the graph's input '", input.tensor, "' is ", DTypeName(input.dtype),
-                       ". `cast: ", DTypeName(input.dtype), "` in the field converts it"));
+                       ", the graph's input '", input.tensor, "' is ", DTypeName(input.dtype), ". ",
+                       HowToConvert(field->dtype, input.dtype)));
     }
     if (!input.shape.IsCompatibleWith(field->shape)) {
       return absl::InvalidArgumentError(
