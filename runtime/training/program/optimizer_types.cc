@@ -1,6 +1,7 @@
 #include "runtime/training/program/optimizer_types.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "runtime/base/nearest_name.h"
+#include "runtime/base/status.h"
 
 namespace tessera {
 namespace {
@@ -155,6 +157,38 @@ std::vector<std::string> FieldsOf(const OptimizerType& type) {
   return fields;
 }
 
+// The values that a field of training::OptimizerSpec may have, whichever type has it.
+struct FieldRange {
+  absl::string_view field;
+  double least, most;
+  bool has_most;  // whether `most` itself may be had
+  absl::string_view text;
+};
+constexpr double kLargest = std::numeric_limits<double>::max();
+constexpr FieldRange kRanges[] = {
+    {"beta1", 0, 1, false, "at least 0 and below 1"},
+    {"beta2", 0, 1, false, "at least 0 and below 1"},
+    {"rho", 0, 1, true, "in [0, 1]"},
+    {"decay", 0, 1, true, "in [0, 1]"},
+    {"momentum", 0, 1, true, "in [0, 1]"},
+    {"epsilon", 0, kLargest, true, "at least 0"},
+    {"weight_decay", 0, kLargest, true, "at least 0"},
+    {"initial_accumulator", 0, kLargest, true, "at least 0"},
+    {"l1", 0, kLargest, true, "at least 0"},
+    {"l2", 0, kLargest, true, "at least 0"},
+    {"learning_rate_power", -kLargest, 0, true, "at most 0"},
+};
+
+absl::Status CheckRange(absl::string_view field, double value) {
+  for (const FieldRange& range : kRanges) {
+    if (range.field != field) continue;
+    if (value >= range.least && (range.has_most ? value <= range.most : value < range.most)) break;
+    return absl::InvalidArgumentError(
+        absl::StrCat("graph.optimizer.", field, " is ", value, ", but must be ", range.text));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<const OptimizerType*> FindOptimizerType(absl::string_view type) {
@@ -182,7 +216,10 @@ absl::Status CheckParameters(const OptimizerType& type, const training::Optimize
   spec.GetReflection()->ListFields(spec, &set);
   for (const auto* field : set) {
     if (field->name() == "type" || field->name() == "learning_rate") continue;
-    if (std::find(known.begin(), known.end(), field->name()) != known.end()) continue;
+    if (std::find(known.begin(), known.end(), field->name()) != known.end()) {
+      RETURN_IF_ERROR(CheckRange(field->name(), spec.GetReflection()->GetDouble(spec, field)));
+      continue;
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("graph.optimizer of type '", type.type, "' has no ", field->name(),
                      known.empty() ? "; it has a learning_rate alone"

@@ -50,7 +50,7 @@ absl::StatusOr<const OptimizerType*> FindOptimizerType(absl::string_view type);
 double ValueOf(const OptimizerParameter& parameter, const training::OptimizerSpec& spec);
 
 // Errors: INVALID_ARGUMENT if the spec sets a field that its type does not have, naming those that
-// it has.
+// it has, or sets one to a value that no optimizer can work with.
 absl::Status CheckParameters(const OptimizerType& type, const training::OptimizerSpec& spec);
 
 }  // namespace tessera

@@ -244,6 +244,16 @@ TEST(TrainingProgramTest, SaysWhatIsWrongWithASpec) {
   spec = good;
   spec.mutable_optimizer()->clear_learning_rate();
   EXPECT_THAT(ErrorOf(spec), HasSubstr("must be over 0"));
+  spec = SpecFor(path, "adam");
+  spec.mutable_optimizer()->set_beta1(0);
+  EXPECT_EQ(ErrorOf(spec), "");
+  spec.mutable_optimizer()->set_beta1(1);
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("beta1 is 1, but must be at least 0 and below 1"));
+  spec.mutable_optimizer()->set_beta1(std::nan(""));
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("beta1 is nan"));
+  spec = SpecFor(path, "ftrl");
+  spec.mutable_optimizer()->set_learning_rate_power(.5);
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("learning_rate_power is 0.5, but must be at most 0"));
   spec = good;
   spec.mutable_loss()->set_output("predicton:0");
   EXPECT_THAT(ErrorOf(spec), HasSubstr("did you mean 'prediction'?"));
