@@ -188,7 +188,7 @@ class Setting {
     }
     const FieldDescriptor* field = Find(*message, parts.back(), context);
     if (field == nullptr) return;
-    if (parts.back().index >= 0) return Error("a list is set as a whole: KEY=[A, B]");
+    if (parts.back().index >= 0) return RefuseElement(*field);
     if (value_.empty()) return message->GetReflection()->ClearField(message, field);
     if (const auto* oneof = field->real_containing_oneof()) {
       message->GetReflection()->ClearOneof(message, oneof);
@@ -202,6 +202,14 @@ class Setting {
     const auto* reflection = message.GetReflection();
     return field->is_repeated() ? reflection->FieldSize(message, field) > 0
                                 : reflection->HasField(message, field);
+  }
+
+  void RefuseElement(const FieldDescriptor& field) {
+    const bool has_keys = field.is_repeated() && field.message_type() != nullptr;
+    Error(has_keys ? absl::StrCat("set a key of the element, such as ", key_, ".",
+                                  field.message_type()->field(0)->name(),
+                                  "=VALUE, or the whole list: KEY=[A, B]")
+                   : "a list is set as a whole: KEY=[A, B]");
   }
 
   // Takes the entry out of a map from strings. A key that is not there is no error.

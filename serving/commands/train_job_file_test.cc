@@ -162,6 +162,11 @@ TEST_F(TrainJobFileTest, WrongSettingsAreToldByTheirKeys) {
   EXPECT_EQ(Read(kJob, {"eval.metrics[2].k=1"}),
             "0 set eval.metrics[2].k: job.eval.metrics is a list of 2; name one of them: "
             "metrics[0]\n");
+  EXPECT_EQ(Read(kJob, {"eval.metrics[0]={type: auc}"}),
+            "0 set eval.metrics[0]: set a key of the element, such as eval.metrics[0].type=VALUE, "
+            "or the whole list: KEY=[A, B]\n");
+  EXPECT_EQ(Read(kJob, {"data.train.files[0]=b"}),
+            "0 set data.train.files[0]: a list is set as a whole: KEY=[A, B]\n");
   EXPECT_EQ(Read(kJob, {"steps"}),
             "0 set steps: it must be KEY=VALUE, such as hooks.checkpoint.every_steps=10\n");
   EXPECT_EQ(Read(kJob, {"steps=-1"}), "0 set steps: must not be negative\n");
