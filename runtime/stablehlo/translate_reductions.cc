@@ -108,6 +108,7 @@ bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const 
   AttrMap attrs = {{"strides", strides}, {"padding", "VALID"}};
   if (is_max) {
     attrs["ksize"] = window;
+    attrs["_propagates_nan"] = true;
     t.Set(op.results[0], Call("MaxPool", {input}, attrs));
   } else {
     // An average times the size of its window is not the sum to the last bit.

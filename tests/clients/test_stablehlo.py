@@ -213,6 +213,17 @@ FOUR_BITS = (
     "hDyi/G4WrhyvfP9KlsfwpYQnJftq2/+P90vGhymJR3GHYlUojysL5zxsvn6ViiXmgfJrz4pLnoiYZdGi7LBxrekI"
     "1GgcJin+ir/h743h8Hx4MRz+cT70h3iO7/ECffygRj+P3s/pQ0G/3P0HWT4HlQ=="
 )
+# lax.reduce_window(a, -jnp.inf, lax.max, (1, 2, 3, 1), (1, 2, 3, 1), "SAME")
+MAX_POOL = (
+    "eNp1UduK2zAQlTKeVYUwwphgQlBFMCY1S5KGspS0lLJ9KH3Y0hv01TiJl3jxDV/28tZ+QOkn9A/6Mf2RfkIr74WlbHeQOIc"
+    "zI53R6O3R74/2pzZeZ8mbo3fR6XK+PJg/JlQjRUlBgC1db6x9yA89GjAppS+kEP2+XKAW33viGk1o+XBAUUhwJWNau57rDX"
+    "6CViPqACo9ASZsiQ6i61CCQ/RwpDyKY1RKUdQ4UT5FX0uTvQotD2/o4BrhGm90gH2b+g7A0oYnBypQUxWqfY2ckC9/tEv18"
+    "Cu5J+g9eKeO08EgpIyrkKOtkBngtgFwuNOPKATKQ3Q4t34g/WDKmfUNKOJ7Csy6AO6CNyTsFSAgfw3MIIjPwME2Q2bWzIwF"
+    "BROM2HsAiBTAMgjWGNieuYaSX9ZMCjkJpsMVukG48vxw5AylcNZdmrVpQU53WUnycttlCamTtqsL85PkuCs2PW7Komnjou3"
+    "5ui7j7SZu2igtom2a91qdbLtNEp2lxbY864U8Pk/z7jJ3Ep/PuyZpomYXV0lUldlFXtbVLm1ykhvXeWHqqrhu0zY1NrdanV"
+    "RZaozISdqaY2VG4p4+6mm4+NfS+N3myJ3cM/KfctNXnTRd1j/kuCRX3HRuplF1a2NNHoQCp1SEs8XTFTyHFyJ4GUynfwGi3"
+    "43C"
+)
 # maxima and sums of windows of 9 rows
 LARGER_WINDOWS = (
     "eNp9UmtrE0EUncnNzTgOy7AscSlhWEIIcQlNDKWUtBRpxarYUmtR0S/LJtnaLfsI+2jrN8Ef4E/1J+hsHthS8bKz"
@@ -348,6 +359,16 @@ def test_integers_of_four_bits_are_computed_with(tmp_path):
     np.testing.assert_array_equal(answer[:, 4:8], (saturated * 3 + 8) % 16 - 8)
     np.testing.assert_array_equal(answer[:, 8:12], np.sort(saturated, 1))
     np.testing.assert_array_equal(answer[:, 12], saturated.max(1))
+
+
+def test_maxima_of_pools_are_those_of_all_floats(tmp_path):
+    """NaN is the maximum of a window that has it, and -inf that of a window without another number."""
+    model = model_of(tmp_path, MAX_POOL, {"a": (tf.float32, [1, 3, 7, 1])}, tf.float32)
+    x = np.full((3, 7), -np.inf)
+    x[0, 3], x[1, 5], x[1, 6], x[2, 4] = 2, np.nan, 3, -1
+    answer = json.loads(run(model, a=x.reshape(1, 3, 7, 1).tolist()).stdout)["outputs"]
+    maxima = np.array(answer, dtype=float).reshape(2, 3)
+    np.testing.assert_array_equal(maxima, [[-np.inf, 2, np.nan], [-np.inf, -1, -np.inf]])
 
 
 def test_windows_that_do_not_fit_into_the_operand_have_no_results(tmp_path):

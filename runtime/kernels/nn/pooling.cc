@@ -1,6 +1,8 @@
 // Max and average pooling over two or three spatial dimensions.
 #include "runtime/kernels/primitives/pooling.h"
 
+#include <type_traits>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/pool_window.h"
@@ -9,12 +11,13 @@
 namespace tessera {
 namespace {
 
-// Runs MaxPool or AveragePool.
-template <typename Pool>
-absl::Status RunPool(KernelContext& ctx, const Primitive<Pool>& pool, const PoolWindow& window) {
+// Runs MaxPool, which takes a rule, or AveragePool.
+template <typename Pool, typename... Rule>
+absl::Status RunPool(KernelContext& ctx, const Primitive<Pool>& pool, const PoolWindow& window,
+                     Rule... rule) {
   ASSIGN_OR_RETURN(const PoolShape shape, window.Geometry(ctx.input(0).shape()));
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, window.OutputShape(shape)));
-  return pool(ctx, shape, ctx.input(0), output);
+  return pool(ctx, shape, rule..., ctx.input(0), output);
 }
 
 template <typename Pool, int kSpatialRank>
@@ -25,7 +28,13 @@ class PoolKernel : public OpKernel {
             build, kSpatialRank,
             kSpatialRank == 2 ? ChannelWindow::kRefusedLate : ChannelWindow::kRefused)),
         pool_(build) {}
-  absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, pool_, window_); }
+  absl::Status Compute(KernelContext& ctx) override {
+    if constexpr (std::is_same_v<Pool, MaxPool>) {
+      return RunPool(ctx, pool_, window_, MaxPoolRule::kIgnoreNan);
+    } else {
+      return RunPool(ctx, pool_, window_);
+    }
+  }
 
  private:
   const PoolWindow window_;
@@ -39,13 +48,18 @@ REGISTER_KERNEL("AvgPool", DevicesOf<AveragePool>, AvgPool2D);
 REGISTER_KERNEL("AvgPool3D", DevicesOf<AveragePool>, AvgPool3D);
 
 // Max pooling of images. The window may also reach over channels: see CheckChannelWindow(). Strides
-// over points do not count then.
+// over points do not count then. The attribute `_propagates_nan` marks the pools of XLA
+// (runtime/stablehlo/translate_reductions.cc), whose windows do not reach over channels.
 class MaxPool2D {
  public:
-  explicit MaxPool2D(const KernelBuild& build) : pool_(build), channel_pool_(build) {}
+  explicit MaxPool2D(const KernelBuild& build)
+      : rule_(build.has_attr("_propagates_nan") ? MaxPoolRule::kPropagateNan
+                                                : MaxPoolRule::kIgnoreNan),
+        pool_(build),
+        channel_pool_(build) {}
 
   absl::Status Run(KernelContext& ctx, const PoolWindow& window) const {
-    if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window);
+    if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window, rule_);
     const Tensor& input = ctx.input(0);
     RETURN_IF_ERROR(CheckChannelWindow(window, input.shape()));
     Shape shape = input.shape();
@@ -55,6 +69,7 @@ class MaxPool2D {
   }
 
  private:
+  const MaxPoolRule rule_;
   const Primitive<MaxPool> pool_;
   const Primitive<ChannelMaxPool> channel_pool_;
 };

@@ -30,11 +30,16 @@ struct PoolShape {
   int64_t channel_step(int64_t points) const { return channels_first ? points : 1; }
 };
 
-// Computes the maximum of each window. NaNs are ignored; a window that holds nothing else gives the
-// lowest finite value.
+// The maximum of a window with NaN, or of one that holds nothing else than -inf or padding.
+enum class MaxPoolRule {
+  kIgnoreNan,     // NaNs have no part, and no maximum is below the lowest finite value (TensorFlow)
+  kPropagateNan,  // NaN wins over any number, and the maximum of nothing is -inf (XLA)
+};
+
+// Computes the maximum of each window.
 struct MaxPool {
-  using Function = absl::Status(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
-                                Tensor* output);
+  using Function = absl::Status(KernelContext& ctx, const PoolShape& shape, MaxPoolRule rule,
+                                const Tensor& input, Tensor* output);
 };
 
 // Computes the mean of each window, without the padding. Elements narrower than float are summed in

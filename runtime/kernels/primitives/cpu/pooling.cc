@@ -13,8 +13,9 @@ namespace tessera {
 namespace {
 
 // The operations of a pool on the elements of a window, which are numbers or GCC's vectors of
-// numbers.
+// numbers. kWidestVector is the size in bytes of the widest vectors to use with AVX-512.
 struct Greatest {
+  static constexpr int kWidestVector = 64;
   template <typename T>
   using Sum = T;
   template <typename T>
@@ -30,7 +31,22 @@ struct Greatest {
     return greatest;
   }
 };
+// Treats NaN and -inf as MaxPoolRule::kPropagateNan says.
+struct GreatestOrNan : Greatest {
+  // GCC makes scalars of comparisons of wider vectors, as this file is compiled for AVX2.
+  static constexpr int kWidestVector = 32;
+  template <typename T>
+  static constexpr T Start() {
+    return -std::numeric_limits<T>::infinity();
+  }
+  template <typename T>
+  static T Add(T greatest, T value) {
+    const T greater = greatest < value ? value : greatest;
+    return value == value ? greater : value;
+  }
+};
 struct Average {
+  static constexpr int kWidestVector = 64;
   template <typename T>
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   template <typename T>
@@ -131,7 +147,7 @@ int64_t PoolVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
 }
 template <typename Pool, typename T>
 TESSERA_AVX512 int64_t PoolWideVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
-  return PoolRunOf<Pool, 64>(run, channels, in, out);
+  return PoolRunOf<Pool, Pool::kWidestVector>(run, channels, in, out);
 }
 
 // Two output rows of a pool with 3x3 windows and a stride of 1, for windows that lie inside the
@@ -195,8 +211,8 @@ void PoolTwoRows(const PoolRowPair& pair, const T* in, T* out) {
 template <typename Pool, typename T>
 TESSERA_AVX512 void PoolTwoWideRows(const PoolRowPair& pair, const T* in, T* out) {
   int64_t c = 0;
-  PoolRowPairVectors<Pool, 4, 64>(pair, in, out, c);
-  PoolRowPairVectors<Pool, 1, 64>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 4, Pool::kWidestVector>(pair, in, out, c);
+  PoolRowPairVectors<Pool, 1, Pool::kWidestVector>(pair, in, out, c);
   PoolRowPairVectors<Pool, 1, 32>(pair, in, out, c);
   PoolRowPairVectors<Pool, 1, 16>(pair, in, out, c);
 }
@@ -305,10 +321,16 @@ void MaxPoolWithArgmaxOf(KernelContext& ctx, const PoolShape& s, ArgmaxScope sco
   });
 }
 
-absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
-                        Tensor* output) {
+absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, MaxPoolRule rule,
+                        const Tensor& input, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
+    if constexpr (std::numeric_limits<T>::has_infinity) {
+      if (rule == MaxPoolRule::kPropagateNan) {
+        PoolOf<GreatestOrNan>(ctx, shape, input.data<T>(), output->data<T>());
+        return absl::OkStatus();
+      }
+    }
     PoolOf<Greatest>(ctx, shape, input.data<T>(), output->data<T>());
     return absl::OkStatus();
   });

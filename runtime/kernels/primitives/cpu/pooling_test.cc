@@ -81,11 +81,12 @@ class PoolingTest : public ::testing::TestWithParam<Windows> {
   template <typename T>
   void ExpectMaxima(const PoolShape& s) {
     Tensor x = Input<T>(s);
-    // A window of infinities alone gives the lowest number; NaNs are passed over.
     for (int64_t i = 0; i < x.num_elements(); i += 5) x.data<T>()[i] = static_cast<T>(NAN);
     for (int64_t i = 0; i < x.num_elements(); i += 3) x.data<T>()[i] = static_cast<T>(-INFINITY);
     Tensor y = Tensor::Allocate(x.dtype(), {NumOutputs(s)}).value();
-    ASSERT_TRUE(PrimitiveImplementations<MaxPool>::Find(kCpu)(ctx_, s, x, &y).ok());
+    const auto pool = PrimitiveImplementations<MaxPool>::Find(kCpu);
+    // A window of infinities alone gives the lowest number; NaNs are passed over.
+    ASSERT_TRUE(pool(ctx_, s, MaxPoolRule::kIgnoreNan, x, &y).ok());
     ForOutputs(s, [&](int64_t i, int64_t image, const int64_t(&at)[3], int64_t c) {
       T expected = std::numeric_limits<T>::lowest();
       ForElements(s, image, at, c, [&](int64_t element) {
@@ -93,6 +94,18 @@ class PoolingTest : public ::testing::TestWithParam<Windows> {
         if (expected < value) expected = value;
       });
       ASSERT_EQ(y.data<T>()[i], expected) << s.channels << " channels, element " << i;
+    });
+    // A window of infinities alone gives -inf; NaNs win.
+    ASSERT_TRUE(pool(ctx_, s, MaxPoolRule::kPropagateNan, x, &y).ok());
+    ForOutputs(s, [&](int64_t i, int64_t image, const int64_t(&at)[3], int64_t c) {
+      double expected = -INFINITY;
+      ForElements(s, image, at, c, [&](int64_t element) {
+        const double value = static_cast<double>(x.data<T>()[element]);
+        if (expected < value || std::isnan(value)) expected = value;
+      });
+      const double greatest = static_cast<double>(y.data<T>()[i]);
+      ASSERT_TRUE(greatest == expected || (std::isnan(greatest) && std::isnan(expected)))
+          << s.channels << " channels, element " << i << ": " << greatest << ", not " << expected;
     });
   }
 

@@ -112,12 +112,16 @@ __device__ int64_t FirstMaximum(const PoolShape& s, const PoolElement& output, I
 }
 
 template <typename A>
-__global__ void MaxPoolElements(int64_t count, PoolShape s, Input<A> input, Output<A> output) {
+__global__ void MaxPoolElements(int64_t count, PoolShape s, MaxPoolRule rule, Input<A> input,
+                                Output<A> output) {
+  const bool propagates = rule == MaxPoolRule::kPropagateNan;
   for (int64_t i = FirstItem(); i < count; i += ItemStep()) {
     A greatest = LeastFinite<A>(output.dtype);
+    bool is_first = propagates;
     ForWindow(s, ElementAt(s, s.output, i), [&](int64_t source) {
       const A value = input[source];
-      greatest = greatest < value ? value : greatest;
+      if (is_first || greatest < value || (propagates && value != value)) greatest = value;
+      is_first = false;
     });
     output.Set(i, greatest);
   }
@@ -131,13 +135,17 @@ absl::StatusOr<bool> IsDoneByLibrary(KernelContext& ctx, PoolMode mode, const Po
   return PoolByLibrary(ctx, mode, shape, from, *to);
 }
 
-absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
-                        Tensor* output) {
-  ASSIGN_OR_RETURN(const bool done, IsDoneByLibrary(ctx, PoolMode::kMax, shape, input, output));
-  if (done) return absl::OkStatus();
+absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, MaxPoolRule rule,
+                        const Tensor& input, Tensor* output) {
+  if (rule == MaxPoolRule::kIgnoreNan) {
+    ASSIGN_OR_RETURN(const bool done, IsDoneByLibrary(ctx, PoolMode::kMax, shape, input, output));
+    if (done) return absl::OkStatus();
+  } else if (output->num_elements() == 0) {
+    return absl::OkStatus();
+  }
   return VisitComputeType<kReal>(input.dtype(), [&]<typename A>() {
     return LaunchItems(ctx, output->num_elements(), MaxPoolElements<A>, output->num_elements(),
-                       shape, Input<A>(input), Output<A>(output));
+                       shape, rule, Input<A>(input), Output<A>(output));
   });
 }
 REGISTER_CUDA_PRIMITIVE(MaxPool, RunMaxPool);
