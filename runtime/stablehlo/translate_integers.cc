@@ -77,45 +77,56 @@ void ShiftLeft(Translator& t, const Operation& op) {
   });
 }
 
-// Fails for integers of 4 bits, of which a carrier has more bits than they have.
-bool HasItsOwnBits(Translator& t, const Operation& op) {
-  const DType dtype = t.type(op.operands[0]).dtype;
-  if (CarrierOf(dtype) == dtype) return true;
-  t.Fail("integers of 4 bits are not supported");
-  return false;
+// The bits of integers of `dtype`, which `x` carries, as unsigned integers. A carrier of negative
+// integers of 4 bits has copies of the sign in its upper bits, which become zero.
+Expr UnsignedBits(const Expr& x, DType dtype) {
+  const Expr bits = Bitcast(x, UnsignedOf(x.dtype()));
+  if (CarrierOf(dtype) == dtype) return bits;
+  return Call("BitwiseAnd", {bits, Integer(*x.builder(), bits.dtype(), 15)});
+}
+
+// The same bits as signed integers. The upper bits of a carrier of 4 bits become copies of the
+// sign.
+Expr SignedBits(const Expr& x, DType dtype) {
+  const Expr bits = Bitcast(x, SignedOf(x.dtype()));
+  if (CarrierOf(dtype) == dtype) return bits;
+  const Expr four = Integer(*x.builder(), bits.dtype(), 4);
+  return Call("RightShift", {Call("LeftShift", {bits, four}), four});
 }
 
 void ShiftRightLogical(Translator& t, const Operation& op) {
-  if (!HasItsOwnBits(t, op)) return;
   Apply(t, op, 2, [&](const std::vector<Expr>& x) {
-    return Shift(t, "RightShift", x[0], x[1], UnsignedOf(x[0].dtype()));
+    const Expr bits = UnsignedBits(x[0], t.type(op.operands[0]).dtype);
+    return Bitcast(Shift(t, "RightShift", bits, x[1], bits.dtype()), x[0].dtype());
   });
 }
 
 void ShiftRightArithmetic(Translator& t, const Operation& op) {
   Apply(t, op, 2, [&](const std::vector<Expr>& x) {
-    return Shift(t, "RightShift", x[0], x[1], SignedOf(x[0].dtype()));
+    const Expr bits = SignedBits(x[0], t.type(op.operands[0]).dtype);
+    return Bitcast(Shift(t, "RightShift", bits, x[1], bits.dtype()), x[0].dtype());
   });
 }
 
 void PopulationCount(Translator& t, const Operation& op) {
-  if (!HasItsOwnBits(t, op)) return;
-  Apply(t, op, 1, [](const std::vector<Expr>& x) {
-    return CastTo(Call("PopulationCount", {x[0]}), x[0].dtype());
+  Apply(t, op, 1, [&](const std::vector<Expr>& x) {
+    const Expr bits = UnsignedBits(x[0], t.type(op.operands[0]).dtype);
+    return CastTo(Call("PopulationCount", {bits}), x[0].dtype());
   });
 }
 
 // Sets all bits below the first, and counts those that stay zero.
 void CountLeadingZeros(Translator& t, const Operation& op) {
-  if (!HasItsOwnBits(t, op)) return;
-  Apply(t, op, 1, [](const std::vector<Expr>& x) {
+  const DType type = t.type(op.operands[0]).dtype;
+  Apply(t, op, 1, [&](const std::vector<Expr>& x) {
     GraphBuilder& build = *x[0].builder();
-    const DType dtype = UnsignedOf(x[0].dtype());
-    Expr bits = Bitcast(x[0], dtype);
+    Expr bits = UnsignedBits(x[0], type);
+    const DType dtype = bits.dtype();
     for (int64_t shift = 1; shift < BitsOf(dtype); shift *= 2) {
       bits = Call("BitwiseOr", {bits, Call("RightShift", {bits, Integer(build, dtype, shift)})});
     }
-    return CastTo(Call("PopulationCount", {Call("Invert", {bits})}), x[0].dtype());
+    const Expr zeros = Call("Invert", {bits});
+    return CastTo(Call("PopulationCount", {UnsignedBits(zeros, type)}), x[0].dtype());
   });
 }
 

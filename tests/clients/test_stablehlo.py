@@ -224,6 +224,20 @@ MAX_POOL = (
     "RZaozISdqaY2VG4p4+6mm4+NfS+N3myJ3cM/KfctNXnTRd1j/kuCRX3HRuplF1a2NNHoQCp1SEs8XTFTyHFyJ4GUynfwGi3"
     "43C"
 )
+# population_count, clz, shift_right_logical and shift_right_arithmetic by arange(16) % 6, each of a as
+# int4 and of a + 8 as uint4; as floats
+BITS_OF_FOUR = (
+    "eNp1kv+K2kAQx7OOYxpCWEKQILINImJTOa2IiBwi9ui1pXfYu3uAEDV35ppf5MfRu/9L37Mv0Dco3TUeSn8s7Hxm5rtkZ2Z"
+    "zefHzWrvJ3VXgfbhYOg/D/nDcfyMRGwk2CKhgUsNsWu1ubzCawLcbi4xl+rzaKlXV3S4XWAMeUEP41nJJKUGVQtMwDUOWTW"
+    "rKsmFUXoLFuoSNCOsQHZDZhPUIOyFsQNiQgGw2mgpTkOlEQgtb2GZtgh3soo09PMEBDnGEY0vo5QKYaqRdB5hrsDhjEzZlp"
+    "2xmGQrXFpbSkkgFqniwlvp3qkkMSohCKhUbFpqNyA0sTL4bCrOxxUOi8WpBr1s2EGoD0up1FckVqRO5+roKBPXPvPrqL4Cz"
+    "78CvkN/KCAa3MijcKnyWNQCFHzznk0IAo8aBZJdWQVNqGlcVARWoWqMiEuCRVtNBQQUFVaQyrRm7WFDE4hO8thJGiXoJs0S"
+    "jRLMEK2HhOWogQ2vP9p6dPbt72nv29jzZc1A/Rwq6PhyNJ9PT2dysyrCo8Q6J9EOeU5W2Wmcz/iDzOhode1q3qD4eDOoN26"
+    "Sqvir8IPcj6WEbxFIYb4rAk9Zx9OClOf8NpVUau5u1m+WOHzkbPxQ5Lme5G+30JE7WpbeOC+4EnrvxozvnyUvjTKSzrX+bO"
+    "6l/t+VifOev3eDPtJv6+Tb0cn8tlNsi2tHdbPaXrd3ci/gWYerlRRoJ79792i8yL3OyrZt4ThIHj2GcJls/C6WQN9OPitBJ"
+    "3DT3c58XfMilXhLwMjLp3s+dlZ9nkivcV8K1D97geQpe4IUeby1/TLwjmdd3FPE5FIErbnJ2gzj+TvB0FP1jHv9RD2M5PpC"
+    "76y+73lMvKwLxLLexVPpS6PKHTIoVb096caLjnKiT09m79/ARPsElLGEMV78BSxLllw=="
+)
 # maxima and sums of windows of 9 rows
 LARGER_WINDOWS = (
     "eNp9UmtrE0EUncnNzTgOy7AscSlhWEIIcQlNDKWUtBRpxarYUmtR0S/LJtnaLfsI+2jrN8Ef4E/1J+hsHthS8bKz"
@@ -369,6 +383,28 @@ def test_maxima_of_pools_are_those_of_all_floats(tmp_path):
     answer = json.loads(run(model, a=x.reshape(1, 3, 7, 1).tolist()).stdout)["outputs"]
     maxima = np.array(answer, dtype=float).reshape(2, 3)
     np.testing.assert_array_equal(maxima, [[-np.inf, 2, np.nan], [-np.inf, -1, -np.inf]])
+
+
+def test_bits_of_integers_of_four_bits(tmp_path):
+    model = model_of(tmp_path, BITS_OF_FOUR, {"a": (tf.float32, [16])}, tf.float32)
+    x = np.arange(-8, 8)
+    answer = json.loads(run(model, a=x.tolist()).stdout)["outputs"]
+    bits, shifted, places = x & 15, x + 8, np.arange(16) % 6
+
+    def signed(values):
+        return (values ^ 8) - 8
+
+    expected = [
+        [int(value).bit_count() for value in bits],
+        [int(value).bit_count() for value in shifted],
+        [4 - int(value).bit_length() for value in bits],
+        [4 - int(value).bit_length() for value in shifted],
+        signed(bits >> places),
+        shifted >> places,
+        x >> places,
+        signed(shifted) >> places & 15,
+    ]
+    np.testing.assert_array_equal(answer, expected)
 
 
 def test_windows_that_do_not_fit_into_the_operand_have_no_results(tmp_path):
