@@ -80,6 +80,31 @@ void Reduce(Translator& t, const Operation& op) {
   t.Set(op.results[0], CastTo(result, dtype));
 }
 
+// Whether a dynamic dimension may have fewer elements than a window by more than its stride. There
+// are no results then, and the pools refuse the window instead.
+bool MayNotFit(const Type& operand, const Dims& window, const Dims& strides, const Dims& padding) {
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t least = 1 + padding[2 * d] + padding[2 * d + 1];
+    if (operand.dimensions[d] == kDynamic && least < window[d] - strides[d]) return true;
+  }
+  return false;
+}
+
+// Paddings, [rank, 2], which are longer than `padding` if the operand is too small for a window: by
+// so much that the pools accept it, and have no results.
+Expr PaddingThatFits(Translator& t, const Expr& input, const Dims& window, const Dims& strides,
+                     const Dims& padding) {
+  Dims low, high, needed;
+  for (size_t d = 0; d < window.size(); ++d) {
+    low.push_back(padding[2 * d]);
+    high.push_back(padding[2 * d + 1]);
+    needed.push_back(std::max<int64_t>(window[d] - strides[d] - low[d] - high[d], 0));
+  }
+  const Expr zeros = t.Ints(Dims(window.size(), 0));
+  const Expr missing = Call("Maximum", {t.Ints(needed) - ShapeOf(input), zeros});
+  return Call("Pack", {t.Ints(low), t.Ints(high) + missing}, {{"axis", int64_t{1}}});
+}
+
 // Pools over the two middle dimensions of four, if that is what the windows are.
 bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const Dims& window,
           const Dims& strides, const Dims& padding) {
@@ -102,7 +127,9 @@ bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const 
   Expr input = t.Full(op.operands[0]);
   const bool is_padded =
       std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
-  if (is_padded) {
+  if (MayNotFit(t.type(op.operands[0]), window, strides, padding)) {
+    input = Call("PadV2", {input, PaddingThatFits(t, input, window, strides, padding), init});
+  } else if (is_padded) {
     input = Call("PadV2", {input, Reshape(t.Ints(padding), t.Ints({4, 2})), init});
   }
   AttrMap attrs = {{"strides", strides}, {"padding", "VALID"}};

@@ -238,6 +238,25 @@ BITS_OF_FOUR = (
     "3DT3c58XfMilXhLwMjLp3s+dlZ9nkivcV8K1D97geQpe4IUeby1/TLwjmdd3FPE5FIErbnJ2gzj+TvB0FP1jHv9RD2M5PpC"
     "76y+73lMvKwLxLLexVPpS6PKHTIoVb096caLjnKiT09m79/ARPsElLGEMV78BSxLllw=="
 )
+# lax.reduce_window(a, -jnp.inf, lax.max, (1, 3, 5, 1), (1, 1, 1, 1),
+#                   ((0, 0), (0, 1), (1, 0), (0, 0))), for a of "1, h, w, 1"
+DYNAMIC_MAX_POOL = (
+    "eNrVVG1rG0cQ3vVosz2W4zgOIYzZ3hphlMO2FFUEYRs3uMF2Q2KcF5JSgjlO0lq69N56eyc5DYH2S7/2F7T/ob+sPyHdO9k"
+    "OTpr2W6CDpJmd2Zl55plFJ4/+emo+K4JRJL99dOrP+93+3e4dhDsEkxYGBk3Laa257c5mbwB/vnXxkFqVMKvNLMaq7/LDHO"
+    "bAMevVdi2WdmlpObV2rS9XfnN1IsOEWbDmWxaljtVyqdOiK0+Jy9exDYR3PL6NeQ+TNT7AQJ1mi6wSwm2MiUvWSZu7mGyQD"
+    "t/AxCObfBOTbdIjfQDzNRno3zeAXcvGaCkmBnjG7/KhQSlhhO/wAQGAvbZjwvPv+B7f5/f4AVB/vGfCvYDf17+SH7ab/Ng1"
+    "DIR+fueuYnftF/QJwR/oT4lrHVxdgUtNPkh1qVGZDiMOM/gD/hAbeGXFMwh6dynXBjE93PKwyQ0PbOZhrokDYlM9I5A1DzD"
+    "ziG0w3PhjheAn2Ma0MV8BbJDHmtHG72B1wED0G0yAGkcGBapjR4ZRaXbEGNiEgHlo9U1ikEsHrRx3TcoIbR5hCwglFEMDg6"
+    "mL2rTxFkyHmibjui44YFhH0ARd0X4BLSCEGLSxDTrboQ5Fzi0Ag+jVNEADb7SB3QJMMBo1T36lo1u6vX5f6zDw1qm70bEGx"
+    "Nzwdrjdantua3vVblrMHpVhVIQJms+iFMXppIwkymVR5ol+w+i8TMaVHqeJKoKkqOypLPxJGMtEhWniq/AnubwRZ0G+NEtV"
+    "pLE/DqKoOo7yNJiMA1X4YVIlVr5cTsqx9BdhMkkXlSMOLsK4rGNXeTLP09yPpVLBVKJXwUW3VFL5ahZk0s/S6HWc5tksVDG"
+    "KNfZuorM1giIsNCz13pfLLAp1e/QqLPwpCip9e+r1bkLQ/S8D6KPA7scudJMAzQla4gqUknmFoAY8jdJREPlX7CF/kQdZJi"
+    "e+DvryIkvzQlfT7Ne3c6nKqGLpPEVLG9XBrBzpCdAMLVCWh/OgkOhBkpWFqFsqMUlFkhYiDorxTBQzKd6TM766ozI5Ds81D"
+    "xW2rji80OdCTsQ8iEopvt4XfXGe5uJ6LB3Iw+rPTHRmna54rsJkWtc+T6MoXVSn/+qidkWQT9XLO2fdOiz2xe3+lphticWW"
+    "6HtdcToq9HgaxMddda7uqzPe3HkrzvM0vlm6Dt7Ee6PVy/6ZuF0ne1uiKx5HMlBSKCnFrCgytdvrTdKx6lakT+S8J5NepFl"
+    "VRW+5k977N9adFXHUrs/b17vdrp+mqhFoBqSYSD1JpLqfdS+L//le9ABVof4/F1r8e6GvloX6n3vBX5ytkiFmp0/2v38JCk"
+    "pYkPuH9vGDh8OT4XAIB+xsun8Qwg8Qs51058edvwEpbi3D"
+)
 # maxima and sums of windows of 9 rows
 LARGER_WINDOWS = (
     "eNp9UmtrE0EUncnNzTgOy7AscSlhWEIIcQlNDKWUtBRpxarYUmtR0S/LJtnaLfsI+2jrN8Ef4E/1J+hsHthS8bKz"
@@ -412,3 +431,18 @@ def test_windows_that_do_not_fit_into_the_operand_have_no_results(tmp_path):
     done = run(model, a=np.ones((1, 3, 4, 2)).tolist())
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["outputs"] == [[]]
+
+
+@pytest.mark.parametrize("rows, columns", [(4, 6), (1, 6), (1, 2), (4, 1)])
+def test_windows_need_not_fit_into_an_operand_of_any_size(rows, columns, tmp_path):
+    model = model_of(tmp_path, DYNAMIC_MAX_POOL, {"a": (tf.float32, [1, None, None, 1])}, tf.float32)
+    x = np.arange(rows * columns).reshape(rows, columns) * 31 % 43 - 20.0
+    done = run(model, a=x.reshape(1, rows, columns, 1).tolist())
+    assert done.returncode == 0, done.stderr
+    answer = np.array(json.loads(done.stdout)["outputs"])
+    padded = np.pad(x, ((0, 1), (1, 0)), constant_values=-np.inf)
+    if padded.shape[0] < 3 or padded.shape[1] < 5:
+        assert answer.size == 0
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 5))
+    np.testing.assert_array_equal(answer[0, :, :, 0], windows.max((2, 3)))
