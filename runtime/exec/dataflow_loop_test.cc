@@ -1,6 +1,7 @@
 // Loops and conditionals of TensorFlow 1: frames, iterations, dead tensors.
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/exec/executor.h"
@@ -223,6 +224,22 @@ TEST(ConditionalTest, AConstantThatASwitchHandsOnStaysForTheNextRun) {
     ASSERT_TRUE((*executor)->Run(step.context, run).ok());
     EXPECT_EQ(results[0].scalar<int32_t>(), 14);
   }
+}
+
+TEST(ConditionalTest, AMergeWithTooManyControlInputsSaysHowMany) {
+  constexpr int kControls = 4096;
+  TestGraph g;
+  Node* const split = Switch(g, g.Arg(0, DType::kInt32), g.Arg(1, DType::kBool));
+  Node* const merge = Merge(g, {split, 0}, {split, 1});
+  for (int i = 0; i < kControls; ++i) {
+    g.graph.AddControlEdge(g.Op("Identity", {g.Const(i)}, kInt32).node, merge);
+  }
+  g.Result(0, {merge, 0});
+  const absl::Status status =
+      RunGraph(g.graph, ExecutorKind::kAuto, {Int(5), Bool(false)}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("has ", kControls, " control inputs; a Merge may have 4095")));
 }
 
 TEST(ConditionalTest, NodesOfTheOtherBranchDoNotRun) {

@@ -189,11 +189,15 @@ class Layout {
     constexpr int kMax = std::numeric_limits<uint16_t>::max();
     // One word holds the counts of dead inputs and of control inputs of a Merge.
     constexpr size_t kMaxMergeControls = 4095;
-    if (node.num_inputs() > kMax || node.num_outputs() > kMax ||
-        (compiled.role == NodeRole::kMerge && node.control_inputs().size() > kMaxMergeControls)) {
+    if (node.num_inputs() > kMax || node.num_outputs() > kMax) {
       return absl::InvalidArgumentError(absl::StrCat("has ", node.num_inputs(), " inputs and ",
                                                      node.num_outputs(),
                                                      " outputs, too many for one node"));
+    }
+    if (compiled.role == NodeRole::kMerge && node.control_inputs().size() > kMaxMergeControls) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has ", node.control_inputs().size(), " control inputs; a Merge may have ",
+                       kMaxMergeControls, ": let a NoOp wait for them and the Merge for the NoOp"));
     }
     const int frame_number = finder_.runs_in(&node);
     DataflowProgram::Frame& frame = program_.frames[frame_number];
