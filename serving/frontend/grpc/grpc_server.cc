@@ -20,6 +20,10 @@ namespace {
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
+// The descriptors that must be free before gRPC starts: those of its events and of what it listens
+// on, and a few for the first connections.
+constexpr int kDescriptorsToListen = 8;
+
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 // Errors: INVALID_ARGUMENT if a server listens on it, which would no longer be found.
 absl::Status RemoveStaleSocket(const std::string& path) {
@@ -55,6 +59,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
         "--grpc_socket_path: ", options.socket_path, " has ", options.socket_path.size(),
         " bytes; a Unix socket's path has at most ", kMaxSocketPathBytes,
         ": choose a shorter one, under /tmp or /run for example"));
+  }
+  // gRPC aborts where it gets none for its events, and takes the lack of one for a taken port.
+  if (const absl::Status are_free = CheckDescriptorsAreFree(kDescriptorsToListen); !are_free.ok()) {
+    return Annotate(are_free, "Failed to BuildAndStart gRPC server: ");
   }
   std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler, repository));
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

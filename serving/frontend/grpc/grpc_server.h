@@ -55,7 +55,8 @@ class GrpcServer {
 
   // Returns when the port is open. `handler` must outlive the server, and so must `repository`,
   // without which (null) KServe's protocol is not served.
-  // Errors: INVALID_ARGUMENT if there is neither a port nor a socket, or if it is in use.
+  // Errors: INVALID_ARGUMENT if there is neither a port nor a socket, or if it is in use;
+  // RESOURCE_EXHAUSTED if too many files are open.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options,
                                                            RequestHandler* handler,
                                                            ModelRepository* repository = nullptr);

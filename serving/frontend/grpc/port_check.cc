@@ -1,23 +1,26 @@
 #include "serving/frontend/grpc/port_check.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace tessera::serving {
 namespace {
 
-// Returns the error of binding a socket of this family to the port on all addresses; 0 if it could
-// be bound or there is no such family.
+// Returns the error of binding a socket of this family to the port on all addresses, such as that
+// too many files are open; 0 if it could be bound or there is no such family.
 int BindError(int family, const sockaddr* address, socklen_t size) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 0;
+  if (fd < 0) return errno == EMFILE || errno == ENFILE ? errno : 0;
   // As servers do: connections of one that has ended do not keep the port.
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -65,6 +68,27 @@ absl::Status CheckSocketIsFree(const std::string& path) {
   if (!IsListenedOn(path)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("cannot listen on socket ", path,
                                                  ": another server has it, choose another path"));
+}
+
+absl::Status CheckDescriptorsAreFree(int count) {
+  std::vector<int> opened;
+  int error = 0;
+  while (error == 0 && static_cast<int>(opened.size()) < count) {
+    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+      opened.push_back(fd);
+    } else {
+      error = errno;
+    }
+  }
+  for (const int fd : opened) close(fd);
+  // A machine without /dev/null tells nothing about descriptors.
+  if (error != EMFILE && error != ENFILE) return absl::OkStatus();
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      std::strerror(error), ": ", opened.size(), " more may be opened and ", count,
+      " are needed; the process may have ", limit.rlim_cur, ", raise that with ulimit -n"));
 }
 
 }  // namespace tessera::serving

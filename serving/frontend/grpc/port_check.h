@@ -1,4 +1,4 @@
-// Whether ports and Unix sockets can be listened on, asked before models are loaded.
+// Whether ports and Unix sockets can be listened on, asked before models are loaded or gRPC starts.
 #pragma once
 
 #include <string>
@@ -15,5 +15,9 @@ absl::Status CheckPortIsFree(int port);
 // away from it, and which would be gone for both once the first one ends. The socket that a server
 // left behind when it crashed is OK. Errors: INVALID_ARGUMENT.
 absl::Status CheckSocketIsFree(const std::string& path);
+
+// Returns OK if the process may open `count` more file descriptors now.
+// Errors: RESOURCE_EXHAUSTED with the limit and how to raise it.
+absl::Status CheckDescriptorsAreFree(int count);
 
 }  // namespace tessera::serving

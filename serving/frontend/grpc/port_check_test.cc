@@ -1,6 +1,7 @@
 #include "serving/frontend/grpc/port_check.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +54,27 @@ TEST(PortCheckTest, ASocketIsFreeUnlessSomebodyListensOnIt) {
   EXPECT_TRUE(CheckSocketIsFree("/tmp/" + std::string(200, 's')).ok());
   unlink(path.c_str());
   rmdir(folder.c_str());
+}
+
+TEST(PortCheckTest, SaysThatTooManyFilesAreOpen) {
+  EXPECT_TRUE(CheckDescriptorsAreFree(8).ok());
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  // Descriptors are numbered from the lowest free one, and none may reach the limit.
+  const int lowest_free = dup(0);
+  ASSERT_GE(lowest_free, 0);
+  close(lowest_free);
+  rlimit none_left = before;
+  none_left.rlim_cur = static_cast<rlim_t>(lowest_free);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+
+  const absl::Status descriptors = CheckDescriptorsAreFree(8);
+  EXPECT_TRUE(absl::IsResourceExhausted(descriptors)) << descriptors;
+  EXPECT_THAT(std::string(descriptors.message()),
+              HasSubstr("Too many open files: 0 more may be opened and 8 are needed"));
+  EXPECT_THAT(std::string(CheckPortIsFree(1).message()),
+              HasSubstr("cannot listen on port 1: Too many open files"));
 }
 
 }  // namespace
