@@ -1,4 +1,5 @@
 // Sound files: DecodeWav and EncodeWav, 16-bit PCM in RIFF (IBM and Microsoft, 1991).
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -32,6 +33,8 @@ class ByteReader {
     if (found == id) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("no WAV data: '", id, "' is missing"));
   }
+  // Passes over `count` bytes, or over all that are left if these are fewer.
+  void Skip(size_t count) { rest_.remove_prefix(std::min(count, rest_.size())); }
   size_t size() const { return rest_.size(); }
 
  private:
@@ -51,6 +54,8 @@ struct Sound {
   }
 };
 
+// Reads what TensorFlow reads: bytes behind the samples must be chunks too, and the samples come
+// once. Errors: INVALID_ARGUMENT.
 absl::StatusOr<Sound> ParseWav(absl::string_view bytes) {
   ByteReader reader(bytes);
   RETURN_IF_ERROR(reader.Expect("RIFF"));
@@ -58,9 +63,9 @@ absl::StatusOr<Sound> ParseWav(absl::string_view bytes) {
   RETURN_IF_ERROR(reader.Expect("WAVE"));
   RETURN_IF_ERROR(reader.Expect("fmt "));
   ASSIGN_OR_RETURN(const int64_t format_size, reader.Integer(4));
-  if (format_size < 16) {
+  if (format_size != 16 && format_size != 18) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a WAV format of ", format_size, " bytes is too short"));
+        absl::StrCat("a WAV format has 16 or 18 bytes, not ", format_size));
   }
   Sound sound;
   ASSIGN_OR_RETURN(const int64_t format, reader.Integer(2));
@@ -76,16 +81,26 @@ absl::StatusOr<Sound> ParseWav(absl::string_view bytes) {
                                                    " channels"));
   }
   RETURN_IF_ERROR(reader.Take(format_size - 16).status());
+  bool has_data = false;
   while (reader.size() > 0) {
     ASSIGN_OR_RETURN(const absl::string_view id, reader.Take(4));
     ASSIGN_OR_RETURN(const int64_t size, reader.Integer(4));
-    ASSIGN_OR_RETURN(const absl::string_view chunk, reader.Take(size));
-    if (id == "data") {
-      sound.samples = chunk;
-      return sound;
+    if (size > INT32_MAX) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a WAV chunk of ", size, " bytes is too large"));
     }
+    if (id != "data") {
+      // Only the samples must be complete.
+      reader.Skip(size);
+      continue;
+    }
+    if (has_data) return absl::InvalidArgumentError("the WAV data has samples twice");
+    has_data = true;
+    // The chunk ends behind its last complete frame. Bytes that follow begin another chunk.
+    ASSIGN_OR_RETURN(sound.samples, reader.Take(size - size % bytes_per_frame));
   }
-  return absl::InvalidArgumentError("the WAV data has no samples");
+  if (!has_data) return absl::InvalidArgumentError("the WAV data has no samples");
+  return sound;
 }
 
 // Outputs: sound [samples, channels] in [-1, 1), and samples a second. More channels than there are
