@@ -238,6 +238,17 @@ TEST(ElementwiseTest, AnAttributeHasThePrecisionOfTheElements) {
   EXPECT_EQ(static_cast<float>(y[1]), 3);
 }
 
+// TensorFlow compares with <=, so that a tolerance of 0 asks for equal numbers.
+TEST(ElementwiseTest, NumbersAsFarApartAsTheToleranceAreApproximatelyEqual) {
+  const Tensor x = Tensor::Vector({1.f, 1.f, 1.f, kInf, kNaN});
+  const Tensor y = Tensor::Vector({1.f, 1.5f, 2.f, kInf, kNaN});
+  const auto equal = [&](float tolerance) {
+    return Values<bool>(RunOp("ApproximateEqual", {x, y}, {{"tolerance", tolerance}}).value());
+  };
+  EXPECT_EQ(equal(0.f), (std::vector<bool>{true, false, false, false, false}));
+  EXPECT_EQ(equal(0.5f), (std::vector<bool>{true, true, false, false, false}));
+}
+
 TEST(ElementwiseTest, GradientsWantEqualShapes) {
   EXPECT_EQ(RunOp("ReluGrad", {Iota({2, 3}), Iota({3})}).status().code(),
             absl::StatusCode::kInvalidArgument);

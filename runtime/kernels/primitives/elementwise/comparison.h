@@ -46,7 +46,9 @@ struct GreaterEqual {
 struct ApproximateEqual {
   template <typename T>
   TESSERA_DEVICE_FUNCTION bool operator()(T x, T y, T tolerance) const {
-    return std::abs(x - y) < tolerance;
+    // Numbers whose distance is the tolerance are equal too, unlike what the documentation of the
+    // op says.
+    return std::abs(x - y) <= tolerance;
   }
 };
 // Both sides are evaluated: loops over them have no branches.
