@@ -16,10 +16,11 @@ namespace {
 class Batch {
  public:
   // Numbers the features of the spec: the sparse ones, the dense ones, the ragged ones.
-  Batch(const ExampleSpec& spec, bool batched, Allocator* allocator) : allocator_(allocator) {
+  Batch(const ExampleSpec& spec, bool batched, Allocator* allocator)
+      : form_(spec.form), allocator_(allocator) {
     const auto add = [&](absl::string_view key, bool is_dense) {
       number_of_.emplace(key, untyped_counts_.size());
-      untyped_counts_.push_back(spec.is_context || (batched && !is_dense));
+      untyped_counts_.push_back(form_ != ExampleForm::kExample || (batched && !is_dense));
     };
     for (const SparseFeature& feature : spec.sparse) add(feature.key, false);
     for (const DenseFeature& feature : spec.dense) add(feature.key, true);
@@ -37,14 +38,17 @@ class Batch {
     size_ = serialized.size();
     views_.resize(size_ * num_keys_);
     for (size_t i = 0; i < size_; ++i) {
+      bool is_valid = true;
       const auto keep = [&](absl::string_view name, FeatureView view) {
         const auto found = number_of_.find(name);
         if (found == number_of_.end()) return;
+        // In a context only the last feature of a name is looked at.
+        if (!view.is_valid && form_ == ExampleForm::kExample) is_valid = false;
         const size_t number = found->second;
         if (view.dtype == DType::kInvalid && !untyped_counts_[number]) return;
         views_[i * num_keys_ + number] = view;
       };
-      if (!ParseExample(serialized[i], keep).ok()) return Malformed(i);
+      if (!ParseExample(serialized[i], form_, keep).ok() || !is_valid) return Malformed(i);
     }
     return absl::OkStatus();
   }
@@ -54,10 +58,12 @@ class Batch {
   int64_t size() const { return static_cast<int64_t>(size_); }
 
   // Feature `number` of example i, without a dtype if it is absent. `key` and `dtype` are the
-  // feature's in the spec. Errors: INVALID_ARGUMENT if it has values of another type.
+  // feature's in the spec. Errors: INVALID_ARGUMENT if it is malformed or has values of another
+  // type.
   absl::StatusOr<FeatureView> Find(size_t i, size_t number, const std::string& key,
                                    DType dtype) const {
     const FeatureView& view = views_[i * num_keys_ + number];
+    if (!view.is_valid) return Malformed(i);
     if (view.dtype == dtype || view.dtype == DType::kInvalid) return view;
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(i), ", Feature: ", key, ": Data types don't match. Data type: ",
@@ -79,6 +85,7 @@ class Batch {
   }
 
  private:
+  const ExampleForm form_;
   size_t num_keys_ = 0;
   absl::flat_hash_map<absl::string_view, size_t> number_of_;
   // By number, whether a feature that names no list hides an earlier one of the same name. In
@@ -121,7 +128,8 @@ void CopyDefault(const Tensor& from, int64_t count, int64_t at, Tensor* to) {
 }
 
 absl::StatusOr<Tensor> FixedDense(const Batch& batch, size_t number, const DenseFeature& feature,
-                                  bool batched, bool is_context) {
+                                  bool batched, ExampleForm form) {
+  const bool is_context = form == ExampleForm::kContext;
   ASSIGN_OR_RETURN(Shape shape, feature.shape.AsShape());
   const int64_t elements = shape.num_elements();
   if (batched) shape.InsertDim(0, batch.size());
@@ -132,6 +140,8 @@ absl::StatusOr<Tensor> FixedDense(const Batch& batch, size_t number, const Dense
       const int64_t count = found.CopyTo(&out, i * elements, elements);
       if (count < 0) return batch.Malformed(i);
       if (count != elements) return WrongCount(batch, i, feature, count);
+    } else if (found.is_named && form != ExampleForm::kExample) {
+      return Missing(batch, i, feature);
     } else if (feature.default_value.num_elements() == 0 && (elements > 0 || is_context)) {
       return Missing(batch, i, feature);
     } else {
@@ -265,7 +275,7 @@ absl::Status CheckExampleSpec(const ExampleSpec& spec) {
       return absl::InvalidArgumentError(absl::StrCat("dense feature '", feature.key, "': ", why));
     };
     if (!feature.shape.known_rank()) return fail("its shape must have a known rank");
-    if (spec.is_context && !feature.shape.IsFullyDefined()) {
+    if (spec.form == ExampleForm::kContext && !feature.shape.IsFullyDefined()) {
       return fail("in the context of SequenceExamples its shape must be fully known");
     }
     for (int d = 1; d < feature.shape.rank(); ++d) {
@@ -296,10 +306,9 @@ absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
     RETURN_IF_ERROR(ParseSparse(batch, number++, feature, batched, &result));
   }
   for (const DenseFeature& feature : spec.dense) {
-    ASSIGN_OR_RETURN(Tensor values,
-                     HasVariableLength(feature)
-                         ? VariableDense(batch, number, feature, batched)
-                         : FixedDense(batch, number, feature, batched, spec.is_context));
+    ASSIGN_OR_RETURN(Tensor values, HasVariableLength(feature)
+                                        ? VariableDense(batch, number, feature, batched)
+                                        : FixedDense(batch, number, feature, batched, spec.form));
     ++number;
     result.dense_values.push_back(std::move(values));
   }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/kernels/parsing/example_wire.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {
@@ -38,9 +39,10 @@ struct ExampleSpec {
   std::vector<SparseFeature> sparse;
   std::vector<DenseFeature> dense;
   std::vector<RaggedFeature> ragged;
-  // Whether dense features are those of the context of SequenceExamples: of a fully known shape,
-  // and without a default never missing, even if there are no examples or no elements.
-  bool is_context = false;
+  // Dense features of a kContext have a fully known shape and without a default are never missing,
+  // even if there are no examples or no elements. In contexts of both forms a dense feature without
+  // a list is an error, whether there is a default or not.
+  ExampleForm form = ExampleForm::kExample;
 };
 
 struct ParsedExamples {

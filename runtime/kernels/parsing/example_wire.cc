@@ -30,6 +30,13 @@ class WireReader {
     }
     return false;
   }
+  // Reads the tag of a length-delimited field below 16, which must be in its shortest form. False,
+  // and without any effect, at other bytes.
+  bool ReadExactTag(uint32_t field) {
+    if (p_ == end_ || static_cast<uint8_t>(*p_) != (field << 3 | kLengthDelimited)) return false;
+    ++p_;
+    return true;
+  }
   // False at malformed bytes.
   bool ReadTag(uint32_t* field, int* type) {
     uint64_t tag;
@@ -142,8 +149,54 @@ bool ForEachInt(absl::string_view list, Visit visit) {
   return true;
 }
 
+// The dtypes of the fields of a Feature.
+constexpr DType kListTypes[] = {DType::kString, DType::kFloat, DType::kInt64};
+
+// Reads the list that a feature begins with, if it has any bytes.
+FeatureView ReadFirstList(absl::string_view feature) {
+  FeatureView view;
+  view.is_named = true;
+  if (feature.empty()) return view;
+  WireReader reader(feature);
+  for (uint32_t field = 1; field <= 3; ++field) {
+    if (!reader.ReadExactTag(field)) continue;
+    view.dtype = kListTypes[field - 1];
+    view.is_valid = reader.ReadBytes(&view.list);
+    return view;
+  }
+  view.is_valid = false;
+  return view;
+}
+
+// Calls visit(key, value) for each entry of the map in field 1 of a message. False if there is any
+// other field, there or in an entry.
+template <typename Visit>
+bool ForEachExactMapEntry(absl::string_view message, ExampleForm form, Visit visit) {
+  WireReader reader(message);
+  while (!reader.done()) {
+    absl::string_view entry, key, value;
+    if (!reader.ReadExactTag(1) || !reader.ReadBytes(&entry)) return false;
+    WireReader fields(entry);
+    if (form == ExampleForm::kExample) {
+      uint32_t first, second;
+      int type;
+      if (!fields.ReadTag(&first, &type) || type != kLengthDelimited) return false;
+      if (!fields.ReadBytes(first == 1 ? &key : &value)) return false;
+      if (!fields.ReadTag(&second, &type) || type != kLengthDelimited) return false;
+      if (first + second != 3 || !fields.ReadBytes(second == 1 ? &key : &value)) return false;
+    } else if (!fields.ReadExactTag(1) || !fields.ReadBytes(&key) || !fields.ReadExactTag(2) ||
+               !fields.ReadBytes(&value)) {
+      return false;
+    }
+    if (!fields.done()) return false;
+    visit(key, value);
+  }
+  return true;
+}
+
 // Of the members of the oneof the last one on the wire counts.
 bool ReadFeature(absl::string_view feature, FeatureView* view) {
+  view->is_named = true;
   WireReader reader(feature);
   while (!reader.done()) {
     uint32_t field;
@@ -153,8 +206,7 @@ bool ReadFeature(absl::string_view feature, FeatureView* view) {
       if (!reader.Skip(type)) return false;
       continue;
     }
-    constexpr DType kKinds[] = {DType::kString, DType::kFloat, DType::kInt64};
-    view->dtype = kKinds[field - 1];
+    view->dtype = kListTypes[field - 1];
     if (!reader.ReadBytes(&view->list)) return false;
   }
   return true;
@@ -249,9 +301,15 @@ int64_t FeatureView::CopyTo(Tensor* to, int64_t at, int64_t room) const {
   }
 }
 
-absl::Status ParseExample(absl::string_view serialized,
+absl::Status ParseExample(absl::string_view serialized, ExampleForm form,
                           absl::FunctionRef<void(absl::string_view, FeatureView)> visit) {
   const bool valid = ForEachMessage(serialized, 1, [&](absl::string_view features) {
+    if (form != ExampleForm::kSingleContext) {
+      return ForEachExactMapEntry(features, form,
+                                  [&](absl::string_view name, absl::string_view feature) {
+                                    visit(name, ReadFirstList(feature));
+                                  });
+    }
     return ForEachMapEntry(features, [&](absl::string_view name, absl::string_view feature) {
       FeatureView view;
       if (!ReadFeature(feature, &view)) return false;
@@ -267,7 +325,9 @@ absl::Status ParseSequenceExample(
     absl::FunctionRef<void(absl::string_view, FeatureView)> visit_context,
     absl::FunctionRef<void(absl::string_view, std::vector<FeatureView>)> visit_list) {
   // The context is the same as an Example's features; the lists are a map to lists of features.
-  if (!ParseExample(serialized, visit_context).ok()) return Malformed("tensorflow.SequenceExample");
+  if (!ParseExample(serialized, ExampleForm::kSingleContext, visit_context).ok()) {
+    return Malformed("tensorflow.SequenceExample");
+  }
   const bool valid = ForEachMessage(serialized, 2, [&](absl::string_view lists) {
     return ForEachMapEntry(lists, [&](absl::string_view name, absl::string_view list) {
       std::vector<FeatureView> views;

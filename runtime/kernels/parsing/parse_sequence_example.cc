@@ -90,8 +90,8 @@ class ParseSequenceExampleKernel : public OpKernel {
       : keys_(KeySourceOf(build.op().name)),
         spec_(SpecFromAttrs(build)),
         defaults_(build.inputs("context_dense_defaults")) {
-    // TensorFlow parses a single example by other code.
-    spec_.context.is_context = keys_ != KeySource::kScalars;
+    spec_.context.form =
+        keys_ == KeySource::kScalars ? ExampleForm::kSingleContext : ExampleForm::kContext;
     if (keys_ == KeySource::kScalars) {
       name_ = build.inputs("debug_name").begin;
       scalar_keys_ = {build.inputs("context_sparse_keys"), build.inputs("context_dense_keys"),
