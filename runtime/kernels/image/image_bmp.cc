@@ -45,7 +45,8 @@ absl::StatusOr<BmpImage> BmpImage::Parse(absl::string_view bytes, int channels) 
   const int64_t height = static_cast<int32_t>(Load(bytes, kHeightAt, 4));
   const int bits = static_cast<int>(Load(bytes, kBitsAt, 2));
   BmpImage image;
-  if (bits != 8 && bits != 24 && bits != 32) {
+  image.file_channels = bits / 8;
+  if (image.file_channels != 1 && image.file_channels != 3 && image.file_channels != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("a BMP image of ", bits, " bits a pixel cannot be read"));
   }
@@ -53,18 +54,16 @@ absl::StatusOr<BmpImage> BmpImage::Parse(absl::string_view bytes, int channels) 
     return absl::InvalidArgumentError(
         absl::StrCat("a BMP image has 3 or 4 channels, not ", channels));
   }
-  image.file_channels = bits / 8;
   image.channels = channels == 0 ? image.file_channels : channels;
   image.top_down = height < 0;
   image.width = width;
   image.height = std::abs(height);
   image.row_bytes = (width * image.file_channels + 3) / 4 * 4;
   const auto size = static_cast<int64_t>(bytes.size());
-  // Every row and column takes a byte; more would overflow below.
+  // Every row and column takes a byte; more would overflow below. Rows are padded, the last one
+  // too, and nothing follows them.
   if (width <= 0 || height == 0 || width > size || image.height > size || start < 0 ||
-      start > size ||
-      // The last row need not be padded.
-      image.row_bytes * (image.height - 1) + width * image.file_channels > size - start) {
+      image.row_bytes * image.height != size - start) {
     return absl::InvalidArgumentError(
         absl::StrCat("the BMP image of ", width, " x ", height, " pixels does not fit its file"));
   }

@@ -16,7 +16,8 @@ struct BmpImage {
 
   // `channels` is what is asked for: 3, 4, or 0 for those of the file. Grey becomes colours, what
   // has no alpha is opaque, and alpha is dropped where it is not asked for.
-  // Errors: INVALID_ARGUMENT for another format, other channels, or a file that ends early.
+  // Errors: INVALID_ARGUMENT for another format, other channels, or a file that does not end with
+  // its last row, as in TensorFlow.
   static absl::StatusOr<BmpImage> Parse(absl::string_view bytes, int channels);
   // Writes the pixels in row-major order, from the top.
   void Read(uint8_t* to) const;

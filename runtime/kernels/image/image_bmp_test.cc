@@ -34,5 +34,30 @@ TEST(ImageBmpTest, RowsOfAnyWidthHaveRedFirst) {
   }
 }
 
+// Returns a file of 1 x 2 pixels with so many bits each, and with so many bytes of rows.
+std::string File(int bits, size_t bytes_of_rows) {
+  std::string file(54, '\0');
+  file[10] = 54;  // where the rows begin
+  file[18] = 1;
+  file[22] = 2;
+  file[28] = static_cast<char>(bits);
+  return file + std::string(bytes_of_rows, '\0');
+}
+
+TEST(ImageBmpTest, FilesEndWithTheirLastPaddedRow) {
+  EXPECT_TRUE(BmpImage::Parse(File(24, 8), 0).ok());
+  // The last row is not padded, or something follows it.
+  for (const size_t bytes : {size_t{7}, size_t{9}, size_t{10}}) {
+    EXPECT_EQ(BmpImage::Parse(File(24, bytes), 0).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << bytes;
+  }
+}
+
+TEST(ImageBmpTest, PixelsHaveWholeBytes) {
+  EXPECT_EQ(BmpImage::Parse(File(25, 8), 0).value().channels, 3);
+  EXPECT_EQ(BmpImage::Parse(File(16, 8), 0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera
