@@ -185,16 +185,20 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 // Hurwitz' zeta: sum of (q + k)^-x for k = 0, 1, 2, ... Requires x >= 1, and for negative q that x
 // be an integer.
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Zeta(double x, double q) {
+  if (x == 1) return kInf;  // even for a NaN, as TensorFlow has it
   if (std::isnan(x) || std::isnan(q) || x < 1) return kNaN;
-  if (x == 1) return kInf;
   if (q > 0) return internal::ZetaOfPositive(x, q);
+  const bool is_even = std::isinf(x) || std::fmod(x, 2.0) == 0;
   // A pole: of both signs for odd x.
-  if (q == std::floor(q)) return std::fmod(x, 2.0) == 0 ? kInf : kNaN;
+  if (q == std::floor(q)) return is_even ? kInf : kNaN;
   if (x != std::floor(x)) return kNaN;
   // The terms below zero are, but for the sign, those from the fraction of |q| up to |q|.
   const double fraction = -q - std::floor(-q);
-  const double below = internal::ZetaOfPositive(x, fraction) - internal::ZetaOfPositive(x, 1 - q);
-  return internal::ZetaOfPositive(x, 1 - fraction) + (std::fmod(x, 2.0) == 0 ? below : -below);
+  const double below = internal::ZetaOfPositive(x, fraction);
+  const double above = internal::ZetaOfPositive(x, 1 - fraction);
+  const double rest = internal::ZetaOfPositive(x, 1 - q);
+  // The large numbers come first: for odd x they cancel where q is near a half.
+  return is_even ? (above + below) - rest : (above - below) + rest;
 }
 
 // Derivative of order n of Digamma(x), n = 0, 1, 2, ...
@@ -209,7 +213,7 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Igamma(double a, double x) {
   if (x == 0) return 0;  // whatever `a` is, as TensorFlow has it
   if (!internal::InDomain(a, x) || a == 0) return kNaN;
-  if (std::isinf(a)) return std::isinf(x) ? kNaN : 0;
+  if (std::isinf(a)) return 0;  // even if x is infinite too, as TensorFlow has it
   if (std::isinf(x)) return 1;
   if (a > internal::kLargeShape) {
     const internal::Uniform u = internal::TemmeExpansion(a, x);
@@ -222,7 +226,7 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Igammac(double a, double x) {
   if (!internal::InDomain(a, x) || a == 0) return kNaN;
   if (x == 0) return 1;
-  // TensorFlow has 0 for both infinite, although it has NaN for Igamma() of them.
+  // TensorFlow has 0 for both infinite, as for Igamma() of them.
   if (std::isinf(x)) return 0;
   if (std::isinf(a)) return 1;
   if (a > internal::kLargeShape) {
@@ -237,8 +241,7 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double RandomGammaGrad(double alpha, double x) {
   if (x == 0) return 0;
   if (!internal::InDomain(alpha, x) || alpha == 0) return kNaN;
-  if (std::isinf(alpha)) return std::isinf(x) ? kNaN : 0;
-  if (std::isinf(x)) return 0;
+  if (std::isinf(alpha) || std::isinf(x)) return 0;
   if (alpha > internal::kLargeShape) return 1 + (x - alpha) / (2 * alpha);
   // Minus the derivative of the distribution function by alpha over its density; the factor
   // exp(LogTerm) alpha / x, which is the density, cancels.

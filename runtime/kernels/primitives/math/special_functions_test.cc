@@ -135,13 +135,19 @@ TEST(SpecialFunctionsTest, ZetaSumsInversePowers) {
     ExpectClose(Zeta(3, q) - Zeta(3, q + 1), std::pow(q, -3), 1e-12);
   }
   EXPECT_EQ(Zeta(1, 2), kInf);
+  EXPECT_EQ(Zeta(1, kNaN), kInf);
   EXPECT_EQ(Zeta(2, -3), kInf);
+  EXPECT_EQ(Zeta(kInf, -3), kInf);
   EXPECT_TRUE(std::isnan(Zeta(2.5, -1.5)));
   EXPECT_EQ(Zeta(kInf, 1), 1);
   EXPECT_EQ(Zeta(kInf, 1.5), 0);
   EXPECT_EQ(Zeta(kInf, 0.5), kInf);
   EXPECT_EQ(Zeta(2, kInf), 0);
   EXPECT_EQ(Polygamma(1, kInf), 0);
+  EXPECT_EQ(Polygamma(kInf, 0), kInf);
+  // The terms of -0.5 and 0.5 cancel, so that the sum begins at 1.5.
+  ExpectClose(Zeta(51, -0.5) / Zeta(51, 1.5), 1);
+  ExpectClose(Zeta(51, -2.5) / Zeta(51, 3.5), 1);
   ExpectClose(Polygamma(1, 1), kPi * kPi / 6);
 }
 
@@ -161,7 +167,9 @@ TEST(SpecialFunctionsTest, IncompleteGammaFunctionsOfInfinities) {
   EXPECT_EQ(Igammac(1, kInf), 0);
   EXPECT_EQ(Igammac(kInf, 1), 1);
   EXPECT_EQ(Igammac(kInf, kInf), 0);
-  EXPECT_TRUE(std::isnan(Igamma(kInf, kInf)));
+  EXPECT_EQ(Igamma(kInf, kInf), 0);
+  EXPECT_EQ(RandomGammaGrad(kInf, kInf), 0);
+  EXPECT_EQ(IgammaGradA(kInf, kInf), 0);
   for (const double a : {-1.5, -0.0, kInf, std::nan("")}) EXPECT_EQ(Igamma(a, 0), 0);
 }
 
