@@ -161,8 +161,8 @@ class CtcLossKernel : public OpKernel {
           logits.ToString(), ", ", indices.ToString(), ", ", values.ToString(), ", ",
           lengths.ToString()));
     }
-    if (logits.dim(1) == 0 || logits.dim(2) == 0) {
-      return absl::InvalidArgumentError("the batch and the classes must not be empty");
+    if (logits.num_elements() == 0) {
+      return absl::InvalidArgumentError("the time, the batch and the classes must not be empty");
     }
     for (const int32_t length : ctx.input(3).flat<int32_t>()) {
       if (length < 0 || length > logits.dim(0)) {

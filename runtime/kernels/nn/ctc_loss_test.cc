@@ -43,6 +43,16 @@ TEST(CtcLossTest, MoreLabelsThanStepsAreAnErrorUnlessTheyAreIgnored) {
   }
 }
 
+TEST(CtcLossTest, WithoutTimeThereIsNoLoss) {
+  const std::vector<Tensor> inputs = {
+      Tensor::Zeros(DType::kFloat, {0, 1, 5}).value(), Tensor::Of<int64_t>(Shape{1, 2}, {0, 0}),
+      Tensor::Of<int32_t>(Shape{1}, {2}), Tensor::Of<int32_t>(Shape{1}, {0})};
+  KernelRunner runner =
+      KernelRunner::Create("CTCLoss", inputs, {{"ignore_longer_outputs_than_inputs", true}})
+          .value();
+  EXPECT_EQ(runner.Run(inputs).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(CtcLossTest, LabelsWithoutAPathHaveAnInfiniteLoss) {
   // Equal neighbours need a blank between them: four steps.
   const AttrMap attrs = {{"ignore_longer_outputs_than_inputs", true}};
