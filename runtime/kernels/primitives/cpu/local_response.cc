@@ -32,8 +32,9 @@ void Norms(const LocalResponseOptions& options, const T* x, int64_t channels, fl
   for (int64_t c = 0; c < channels; ++c) norms[c] = options.bias + options.alpha * norms[c];
 }
 
-// Raises positive numbers to the power -beta. The powers that models use are computed without a
-// logarithm.
+// Raises numbers to the power -beta. The powers that models use are computed without a logarithm.
+// TensorFlow takes it for all others, so that they are NaN for a negative number whatever beta is,
+// and for 0 if beta is 0.
 void RaiseToMinusBeta(float beta, int64_t count, float* norms) {
   if (beta == 0.5f) {
     for (int64_t i = 0; i < count; ++i) norms[i] = 1.0f / std::sqrt(norms[i]);
@@ -45,7 +46,7 @@ void RaiseToMinusBeta(float beta, int64_t count, float* norms) {
   } else if (beta == 1.0f) {
     for (int64_t i = 0; i < count; ++i) norms[i] = 1.0f / norms[i];
   } else {
-    for (int64_t i = 0; i < count; ++i) norms[i] = std::pow(norms[i], -beta);
+    for (int64_t i = 0; i < count; ++i) norms[i] = std::exp(std::log(norms[i]) * -beta);
   }
 }
 
