@@ -11,12 +11,21 @@
 namespace tessera {
 namespace {
 
+// Components of unknown rank are scalars, as in TensorFlow.
+std::vector<PartialShape> ShapesOfComponents(const KernelBuild& build) {
+  auto shapes = build.attr<std::vector<PartialShape>>("shapes");
+  for (PartialShape& shape : shapes) {
+    if (!shape.known_rank()) shape = PartialShape(Shape());
+  }
+  return shapes;
+}
+
 class MakeBarrierKernel : public ResourceHandleKernel {
  public:
   explicit MakeBarrierKernel(const KernelBuild& build)
       : ResourceHandleKernel(build, TensorBarrier::kTypeName),
         options_{name(), build.attr<std::vector<DType>>("component_types"),
-                 build.attr<std::vector<PartialShape>>("shapes")} {
+                 ShapesOfComponents(build)} {
     const bool known =
         std::all_of(options_.shapes.begin(), options_.shapes.end(),
                     [](const PartialShape& shape) { return shape.IsFullyDefined(); });
