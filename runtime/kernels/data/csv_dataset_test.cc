@@ -51,6 +51,29 @@ TEST(CsvDatasetTest, FieldsBehindTheSelectedOnesAreChecked) {
   EXPECT_THAT(FirstColumn("1,\"open\n2,c\n"), ElementsAre(HasSubstr("must end with a quote")));
 }
 
+// TensorFlow declares the types that fields can have.
+TEST(CsvDatasetTest, FieldsAreNumbersOrText) {
+  const auto create = [](const Tensor& fallback) {
+    return KernelRunner::Create(
+               "CSVDataset",
+               {Tensor::Scalar("some.csv"), Tensor::Scalar(""), Tensor::Scalar<int64_t>(1024),
+                Tensor::Scalar(false), Tensor::Scalar(","), Tensor::Scalar(true),
+                Tensor::Scalar(""), Tensor::Vector<int64_t>({}), fallback},
+               {{"output_types", std::vector<DType>{fallback.dtype()}},
+                {"output_shapes", std::vector<PartialShape>{PartialShape(Shape())}}})
+        .status()
+        .code();
+  };
+  for (const DType type :
+       {DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64, DType::kString}) {
+    EXPECT_EQ(create(Tensor::Zeros(type, {0}).value()), absl::StatusCode::kOk) << DTypeName(type);
+  }
+  for (const DType type : {DType::kInt8, DType::kUint64, DType::kBool, DType::kHalf}) {
+    EXPECT_EQ(create(Tensor::Zeros(type, {0}).value()), absl::StatusCode::kInvalidArgument)
+        << DTypeName(type);
+  }
+}
+
 TEST(CsvDatasetTest, FieldsBehindTheSelectedOnesMayBeAnyFields) {
   EXPECT_THAT(FirstColumn("1,\"op\nen\",3\n2,c\r\n3\n4,,\n"), ElementsAre("1", "2", "3", "4"));
 }
