@@ -35,8 +35,8 @@ bool ParseIsolationFlag(absl::string_view arg, Isolation* isolation);
 // Calls check(i) for every i in [0, num_cases), each in a process forked from this one, which must
 // not have threads yet. A case whose process dies has failed, and another process goes on with the
 // next one. So it does after a case that failed: what that has broken, such as a GPU that is lost
-// after a fault in a kernel, fails no other case. Temporary files of the cases, those in $TMPDIR, are
-// removed in the end.
+// after a fault in a kernel, fails no other case. Temporary files of the cases, those in $TMPDIR,
+// are removed in the end.
 std::vector<Outcome> RunIsolated(int num_cases, const Isolation& isolation,
                                  absl::FunctionRef<Outcome(int)> check);
 

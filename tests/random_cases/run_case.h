@@ -15,8 +15,8 @@ struct CaseResult {
   std::vector<NamedTensor> outputs;  // what the plan fetches, in order
 };
 
-// Runs a case (tests/random_cases/random_graph.h) once in a new session. The working directory is an
-// empty one during the run, for the files of the case; no other thread may depend on it.
+// Runs a case (tests/random_cases/random_graph.h) once in a new session. The working directory is
+// an empty one during the run, for the files of the case; no other thread may depend on it.
 CaseResult RunCase(const tensorflow::GraphDef& graph, const SessionOptions& options);
 
 // Holds what the shape function of each op in a case says, given what is fed and fetched, against

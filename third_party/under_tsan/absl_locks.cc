@@ -1,7 +1,7 @@
 // Tells ThreadSanitizer about absl's locks. Debian's absl is compiled without it, so what its
 // mutexes and call_once() order looks like races. These definitions stand in front of those of the
-// shared library, call them, and report what they order. Linked into --config=tsan builds alone, and
-// compiled without the sanitizer itself.
+// shared library, call them, and report what they order. Linked into --config=tsan builds alone,
+// and compiled without the sanitizer itself.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -84,9 +84,7 @@ uint32_t ScaledLog(uint32_t x, int scale_shift) {
 }
 
 // Returns what a share is in units of 2^-14.
-uint32_t NoiseShare(float share) {
-  return ConvertAsX86<uint16_t>(share * (1 << kNoiseBits));
-}
+uint32_t NoiseShare(float share) { return ConvertAsX86<uint16_t>(share * (1 << kNoiseBits)); }
 
 }  // namespace
 

@@ -45,8 +45,8 @@ struct BatchNorm {
 
   // Computes the outputs, none of which shares memory with an input. Moments are summed in an order
   // that depends on the shape only. They are exact enough for means that are large compared to the
-  // deviation: a CPU adds in double, in two passes, or in float where x is of half and channels come
-  // last, as TensorFlow does. A GPU's library adds floats.
+  // deviation: a CPU adds in double, in two passes, or in float where x is of half and channels
+  // come last, as TensorFlow does. A GPU's library adds floats.
   using Function = absl::Status(KernelContext& ctx, const Operands& operands);
 };
 

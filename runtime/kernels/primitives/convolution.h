@@ -26,10 +26,10 @@ class Convolution {
   using Function = std::unique_ptr<Convolution>(const KernelBuild& build, int filter_input);
   virtual ~Convolution() = default;
 
-  // Uploads or converts a constant filter, whose last `out_dims` dimensions are the output channels.
-  // OpKernel::Prepare() calls it. On the CPU the first run packs the filter: the algorithm, and with
-  // it the packed form, depends on the number and the size of the images, and with strict numerics
-  // on the number of groups, which only the images tell.
+  // Uploads or converts a constant filter, whose last `out_dims` dimensions are the output
+  // channels. OpKernel::Prepare() calls it. On the CPU the first run packs the filter: the
+  // algorithm, and with it the packed form, depends on the number and the size of the images, and
+  // with strict numerics on the number of groups, which only the images tell.
   virtual absl::Status Prepare(const PrepareContext& /*context*/, int /*out_dims*/) {
     return absl::OkStatus();
   }

@@ -305,14 +305,14 @@ class RaggedToVariantGradientKernel : public OpKernel {
   // Zeros for row i of values of this shape.
   absl::StatusOr<Tensor> ZerosOfRow(KernelContext& ctx, int64_t i, const Shape& shape) const {
     if (shape.rank() == 0) {
-      return absl::InvalidArgumentError("dense_values_shape is that of a scalar, which has no rows");
+      return absl::InvalidArgumentError(
+          "dense_values_shape is that of a scalar, which has no rows");
     }
     ASSIGN_OR_RETURN(const std::vector<int64_t> splits,
                      ReadRowSplits(ctx.input(1), shape.dim(0), "row_splits"));
     if (i + 1 >= static_cast<int64_t>(splits.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("encoded_ragged_grad has more rows than the ", splits.size() - 1,
-                       " of row_splits"));
+      return absl::InvalidArgumentError(absl::StrCat("encoded_ragged_grad has more rows than the ",
+                                                     splits.size() - 1, " of row_splits"));
     }
     absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
     dims[0] = splits[i + 1] - splits[i];

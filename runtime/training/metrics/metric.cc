@@ -51,14 +51,9 @@ absl::StatusOr<std::unique_ptr<Metric>> Metric::Make(const training::MetricSpec&
   if (spec.type() == "recall") return MakeRecall(threshold.value_or(kDefaultThreshold), class_id);
   if (spec.type() == "mean_squared_error") return MakeMeanSquaredError();
   if (spec.type() == "mean_absolute_error") return MakeMeanAbsoluteError();
-  const std::vector<std::string> known = {"loss",
-                                          "accuracy",
-                                          "top_k_accuracy",
-                                          "auc",
-                                          "precision",
-                                          "recall",
-                                          "mean_squared_error",
-                                          "mean_absolute_error"};
+  const std::vector<std::string> known = {
+      "loss",      "accuracy", "top_k_accuracy",     "auc",
+      "precision", "recall",   "mean_squared_error", "mean_absolute_error"};
   return Refuse(spec, absl::StrCat("does not exist", DidYouMean(spec.type(), known), " (there are ",
                                    absl::StrJoin(known, ", "), ")"));
 }
