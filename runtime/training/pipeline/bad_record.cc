@@ -1,5 +1,8 @@
 #include "runtime/training/pipeline/bad_record.h"
 
+#include <string>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/training/pipeline/running_pipeline.h"
@@ -15,6 +18,16 @@ PipelinePlan OneByOne(const PipelinePlan& plan) {
   single.keep_remainder = true;
   single.parallelism = single.prefetch = 1;
   return single;
+}
+
+// Returns what to check where not even the first record of a file can be read.
+std::string HowFilesAreRead(const PipelinePlan& plan) {
+  return absl::StrCat(
+      ". The file is read as ", plan.format == RecordFormat::kTfRecord ? "TFRecord" : "one",
+      plan.compression.empty()
+          ? " without compression"
+          : absl::StrCat(" compressed by ", absl::AsciiStrToLower(plan.compression)),
+      "; set `format` and `compression` if it is something else");
 }
 
 bool IsOver(const absl::Status& status) {
@@ -38,7 +51,10 @@ absl::Status LocateError(const absl::Status& error, const PipelinePlan& plan,
       if (status.ok() && batch[0].dim(0) == 0) break;
       // Records that are skipped are not parsed either, but a file must be readable up to the last.
       if (status.ok() || (index < plan.skip && !absl::IsDataLoss(status))) continue;
-      return Annotate(status, absl::StrCat("file '", file, "', record ", record, ": "));
+      const absl::Status located =
+          Annotate(status, absl::StrCat("file '", file, "', record ", record, ": "));
+      if (record > 0 || !absl::IsDataLoss(status)) return located;
+      return absl::DataLossError(absl::StrCat(located.message(), HowFilesAreRead(plan)));
     }
   }
   return error;
