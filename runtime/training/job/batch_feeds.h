@@ -11,7 +11,8 @@
 namespace tessera {
 
 // Returns the index of the field that feeds each of `inputs`. Errors: INVALID_ARGUMENT for an input
-// that no field feeds, with the nearest name, or that its field does not fit by dtype or shape.
+// that no field feeds, with the fields that there are, or that its field does not fit by dtype or
+// shape.
 absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inputs,
                                              const std::vector<BatchField>& fields);
 

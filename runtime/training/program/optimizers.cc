@@ -1,5 +1,6 @@
 #include "runtime/training/program/optimizers.h"
 
+#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -254,9 +255,10 @@ class OptimizerBuilder {
 absl::Status CheckOptimizer(const OptimizerSpec& spec) {
   ASSIGN_OR_RETURN(const OptimizerType* const type, FindOptimizerType(spec.type()));
   RETURN_IF_ERROR(CheckParameters(*type, spec));
-  if (spec.learning_rate() > 0) return absl::OkStatus();
+  if (spec.learning_rate() > 0 && std::isfinite(spec.learning_rate())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("graph.optimizer.learning_rate is ",
-                                                 spec.learning_rate(), ", but must be over 0"));
+                                                 spec.learning_rate(),
+                                                 ", but must be over 0 and finite"));
 }
 
 absl::StatusOr<OptimizerNodes> AddOptimizer(const OptimizerSpec& spec, GraphBuilder& build,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -243,7 +244,9 @@ TEST(TrainingProgramTest, SaysWhatIsWrongWithASpec) {
   EXPECT_THAT(ErrorOf(spec), HasSubstr("'sgd' has no momentum"));
   spec = good;
   spec.mutable_optimizer()->clear_learning_rate();
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("must be over 0"));
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("learning_rate is 0, but must be over 0"));
+  spec.mutable_optimizer()->set_learning_rate(std::numeric_limits<double>::infinity());
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("learning_rate is inf"));
   spec = SpecFor(path, "adam");
   spec.mutable_optimizer()->set_beta1(0);
   EXPECT_EQ(ErrorOf(spec), "");
