@@ -214,6 +214,35 @@ REGISTER_OP("_SortByKey")
           "uint64, bool}")
     .Attr("T: list(type) >= 1").Attr("dimension: int").Attr("is_descending: bool = false");
 
+// The ops of XLA that call functions of scalars, with the `captured` values as further arguments of
+// all these functions. Regions of StableHLO that use values from outside become such functions.
+REGISTER_OP("_CapturingXlaReduceWindow")
+    .Input("input: T").Input("init_value: T").Input("window_dimensions: Tindices")
+    .Input("window_strides: Tindices").Input("base_dilations: Tindices")
+    .Input("window_dilations: Tindices").Input("padding: Tindices")
+    .Input("captured: Tcaptured").Output("output: T").Attr("T: type")
+    .Attr("Tindices: {int32, int64}").Attr("Tcaptured: list(type) >= 1")
+    .Attr("computation: func");
+REGISTER_OP("_CapturingXlaScatter")
+    .Input("operand: T").Input("scatter_indices: Tindices").Input("updates: T")
+    .Input("captured: Tcaptured").Output("output: T").Attr("update_computation: func")
+    .Attr("dimension_numbers: string").Attr("indices_are_sorted: bool").Attr("T: type")
+    .Attr("Tindices: {int32, int64}").Attr("Tcaptured: list(type) >= 1");
+REGISTER_OP("_CapturingXlaSelectAndScatter")
+    .Input("operand: T").Input("window_dimensions: Tindices").Input("window_strides: Tindices")
+    .Input("padding: Tindices").Input("source: T").Input("init_value: T")
+    .Input("captured: Tcaptured").Output("output: T").Attr("T: type")
+    .Attr("Tindices: {int32, int64}").Attr("Tcaptured: list(type) >= 1").Attr("select: func")
+    .Attr("scatter: func");
+REGISTER_OP("_CapturingXlaVariadicReduceV2")
+    .Input("inputs: T").Input("init_values: T").Input("captured: Tcaptured").Output("outputs: T")
+    .Attr("T: list(type) >= 1").Attr("Tcaptured: list(type) >= 1")
+    .Attr("dimensions_to_reduce: list(int)").Attr("reducer: func");
+REGISTER_OP("_CapturingXlaVariadicSort")
+    .Input("inputs: T").Input("dimension: int32").Input("captured: Tcaptured")
+    .Output("outputs: T").Attr("T: list(type) >= 1").Attr("Tcaptured: list(type) >= 1")
+    .Attr("comparator: func").Attr("is_stable: bool");
+
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
     .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");

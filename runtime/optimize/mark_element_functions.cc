@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/graph/function.h"
 #include "tensorflow/core/framework/function.pb.h"
 
@@ -18,7 +19,7 @@ bool AppliesElementFunctions(const Node& node) {
   static const auto* const kOps =
       new Names{"XlaReduce",         "XlaReduceWindow",     "XlaScatter",     "XlaSelectAndScatter",
                 "XlaVariadicReduce", "XlaVariadicReduceV2", "XlaVariadicSort"};
-  return kOps->contains(node.op_name());
+  return kOps->contains(absl::StripPrefix(node.op_name(), "_Capturing"));
 }
 
 // Ops whose result at a position comes from the operands' elements there. What such an op refuses

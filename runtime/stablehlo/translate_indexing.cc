@@ -1,7 +1,7 @@
 // Ops that read or write where indices say.
 #include <algorithm>
 
-#include "runtime/stablehlo/translator.h"
+#include "runtime/stablehlo/element_functions.h"
 #include "xla/xla_data.pb.h"
 
 namespace tessera::stablehlo {
@@ -142,11 +142,11 @@ void Scatter(Translator& t, const Operation& op) {
          numbers.mutable_scatter_indices_batching_dims());
   numbers.set_index_vector_dim(t.IntAttr(op, "index_vector_dim"));
   const Expr indices = IndicesOf(t, op);
-  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
-  t.Set(op.results[0], Call("XlaScatter", {t.Full(op.operands[0]), indices, t.Full(op.operands[2])},
-                            {{"update_computation", computation},
-                             {"dimension_numbers", numbers.SerializeAsString()},
-                             {"indices_are_sorted", false}}));
+  Node* const node = AddElementNode(
+      t, "XlaScatter", {t.Full(op.operands[0]), indices, t.Full(op.operands[2])},
+      {{"update_computation", op.regions[0]}},
+      {{"dimension_numbers", numbers.SerializeAsString()}, {"indices_are_sorted", false}});
+  t.Set(op.results[0], t.build().Output(node));
 }
 
 constexpr NamedHandler kHandlers[] = {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/stablehlo/element_functions.h"
 #include "runtime/stablehlo/elementwise.h"
 
 namespace tessera::stablehlo {
@@ -54,10 +55,8 @@ void GeneralReduce(Translator& t, const Operation& op, const Dims& dimensions) {
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
   std::vector<DType> types;
   for (ValueId id : op.results) types.push_back(t.type(id).dtype);
-  const FunctionRef reducer = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
-  Node* const node =
-      t.build().AddNode("XlaVariadicReduceV2", inputs,
-                        {{"T", types}, {"dimensions_to_reduce", dimensions}, {"reducer", reducer}});
+  Node* const node = AddElementNode(t, "XlaVariadicReduceV2", inputs, {{"reducer", op.regions[0]}},
+                                    {{"T", types}, {"dimensions_to_reduce", dimensions}});
   for (size_t i = 0; i < op.results.size(); ++i) {
     t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
   }
@@ -169,13 +168,14 @@ void ReduceWindow(Translator& t, const Operation& op) {
       Pool(t, op, *known, window, strides, padding)) {
     return;
   }
-  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
   const int64_t rows = static_cast<int64_t>(rank);
-  t.Set(op.results[0], Call("XlaReduceWindow",
-                            {t.Full(op.operands[0]), t.Full(op.operands[1]), t.Ints(window),
-                             t.Ints(strides), t.Ints(base_dilations), t.Ints(window_dilations),
-                             Reshape(t.Ints(padding), t.Ints({rows, 2}))},
-                            {{"computation", computation}}));
+  Node* const node =
+      AddElementNode(t, "XlaReduceWindow",
+                     {t.Full(op.operands[0]), t.Full(op.operands[1]), t.Ints(window),
+                      t.Ints(strides), t.Ints(base_dilations), t.Ints(window_dilations),
+                      Reshape(t.Ints(padding), t.Ints({rows, 2}))},
+                     {{"computation", op.regions[0]}}, {});
+  t.Set(op.results[0], t.build().Output(node));
 }
 
 void SelectAndScatter(Translator& t, const Operation& op) {
@@ -184,14 +184,13 @@ void SelectAndScatter(Translator& t, const Operation& op) {
   }
   const Dims window = t.IntsAttr(op, "window_dimensions");
   const int64_t rows = static_cast<int64_t>(window.size());
-  const FunctionRef select = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
-  const FunctionRef scatter = {.name = t.AddFunction(op.regions[1], {}), .attrs = {}};
-  t.Set(op.results[0],
-        Call("XlaSelectAndScatter",
-             {t.Full(op.operands[0]), t.Ints(window), t.Ints(t.IntsAttr(op, "window_strides")),
-              Reshape(t.Ints(t.IntsAttr(op, "padding")), t.Ints({rows, 2})), t.Full(op.operands[1]),
-              t.Full(op.operands[2])},
-             {{"select", select}, {"scatter", scatter}}));
+  Node* const node = AddElementNode(
+      t, "XlaSelectAndScatter",
+      {t.Full(op.operands[0]), t.Ints(window), t.Ints(t.IntsAttr(op, "window_strides")),
+       Reshape(t.Ints(t.IntsAttr(op, "padding")), t.Ints({rows, 2})), t.Full(op.operands[1]),
+       t.Full(op.operands[2])},
+      {{"select", op.regions[0]}, {"scatter", op.regions[1]}}, {});
+  t.Set(op.results[0], t.build().Output(node));
 }
 
 constexpr NamedHandler kHandlers[] = {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/stablehlo/element_functions.h"
 #include "runtime/stablehlo/elementwise.h"
 
 namespace tessera::stablehlo {
@@ -197,19 +198,20 @@ Expr ElementKeys(Translator& t, const Comparator& comparator, absl::Span<const V
   Region part = comparator.region;
   part.operations.back().operands = {key.of_first};
   std::vector<Expr> inputs;
-  std::vector<DType> types;
-  for (ValueId id : operands) {
-    inputs.insert(inputs.end(), 2, t.Full(id));
-    types.insert(types.end(), 2, t.type(id).dtype);
-  }
+  for (ValueId id : operands) inputs.insert(inputs.end(), 2, t.Full(id));
+  // A function has nothing from outside. What a region has are scalars, which broadcast.
+  const std::vector<ValueId> captured = t.CapturedBy({&part});
+  const std::vector<Expr> arguments = t.CapturedArguments(captured);
+  inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  if (!t.status().ok()) return Expr();
   const DType dtype = t.type(key.of_first).dtype;
   const FunctionRef function = {.name = comparator.function.empty()
-                                            ? t.AddFunction(part, {})
+                                            ? t.AddFunction(part, captured)
                                             : t.AddFunctionMadeOf(comparator.function, part),
                                 .attrs = {}};
-  const Expr keys = t.build().Output(
-      t.build().AddNode("PartitionedCall", inputs,
-                        {{"Tin", types}, {"Tout", std::vector<DType>{dtype}}, {"f", function}}));
+  const Expr keys = t.build().Output(t.build().AddNode(
+      "PartitionedCall", inputs,
+      {{"Tin", TypesOf(inputs)}, {"Tout", std::vector<DType>{dtype}}, {"f", function}}));
   if (!IsFloating(dtype)) return CastTo(keys, CarrierOf(dtype));
   // Other comparisons of floats take the zeros for one.
   return key.is_total ? KeyOfTotalOrder(keys) : keys + t.build().Scalar(dtype, 0);
@@ -240,11 +242,11 @@ void SortByKeys(Translator& t, const Operation& op, const std::vector<SortKey>& 
 void SortByComparator(Translator& t, const Operation& op) {
   std::vector<Expr> inputs;
   for (ValueId id : op.operands) inputs.push_back(t.Full(id));
+  if (!t.status().ok()) return;
+  const std::vector<DType> types = TypesOf(inputs);
   inputs.push_back(Reshape(t.Ints({t.IntAttr(op, "dimension")}), t.Ints({})));
-  const FunctionRef comparator = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
-  Node* const node =
-      t.build().AddNode("XlaVariadicSort", inputs,
-                        {{"comparator", comparator}, {"is_stable", t.BoolAttr(op, "is_stable")}});
+  Node* const node = AddElementNode(t, "XlaVariadicSort", inputs, {{"comparator", op.regions[0]}},
+                                    {{"T", types}, {"is_stable", t.BoolAttr(op, "is_stable")}});
   for (size_t i = 0; i < op.results.size(); ++i) {
     t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
   }

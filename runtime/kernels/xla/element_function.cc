@@ -17,38 +17,63 @@ bool IsMarkedElementwise(const KernelBuild& build, absl::string_view attr) {
   return std::find(marked.begin(), marked.end(), attr) != marked.end();
 }
 
+int NumCaptured(const KernelBuild& build) {
+  if (!build.has_attr("Tcaptured")) return 0;
+  return static_cast<int>(build.attr<std::vector<DType>>("Tcaptured").size());
+}
+
 }  // namespace
 
 ElementFunction::ElementFunction(const KernelBuild& build, absl::string_view attr)
-    : function_(build.function(attr)), is_elementwise_(IsMarkedElementwise(build, attr)) {}
+    : function_(build.function(attr)),
+      is_elementwise_(IsMarkedElementwise(build, attr)),
+      num_captured_(NumCaptured(build)) {}
 
 absl::Status ElementFunction::Apply(KernelContext& ctx, const std::vector<Tensor>& args,
                                     absl::Span<const DType> types,
                                     std::vector<Tensor>* results) const {
   RETURN_IF_ERROR(ctx.CheckGoingOn());
   const int64_t count = args[0].num_elements();
-  if (function_->num_args() != static_cast<int>(args.size()) ||
+  const std::vector<Tensor> captured = Captured(ctx);
+  std::vector<Tensor> all = args;
+  all.insert(all.end(), captured.begin(), captured.end());
+  if (function_->num_args() != static_cast<int>(all.size()) ||
       function_->num_results() != static_cast<int>(types.size())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a function takes ", function_->num_args(), " scalars and gives ", function_->num_results(),
-        " where ", args.size(), " and ", types.size(), " are needed"));
+        " where ", all.size(), " and ", types.size(), " are needed"));
   }
-  if (!is_elementwise_ && count != 1) return ApplyToEach(ctx, args, types, results);
+  // A captured scalar broadcasts to vectors, which another tensor could do at the wrong places.
+  const bool are_scalars = std::all_of(captured.begin(), captured.end(),
+                                       [](const Tensor& value) { return value.rank() == 0; });
+  if (!are_scalars || (!is_elementwise_ && count != 1)) {
+    return ApplyToEach(ctx, args, captured, types, results);
+  }
   // What an op does not broadcast, such as two choices of Select that are constants, ends the
   // trial and not the caller's step.
   CallStep trial(ctx.step());
-  bool are_vectors = function_->Call(trial.context(), args, results).ok();
+  bool are_vectors = function_->Call(trial.context(), all, results).ok();
   for (size_t i = 0; i < types.size() && are_vectors; ++i) {
     are_vectors = (*results)[i].dtype() == types[i] && (*results)[i].shape() == Shape({count});
   }
-  return are_vectors ? absl::OkStatus() : ApplyToEach(ctx, args, types, results);
+  return are_vectors ? absl::OkStatus() : ApplyToEach(ctx, args, captured, types, results);
+}
+
+std::vector<Tensor> ElementFunction::Captured(KernelContext& ctx) const {
+  std::vector<Tensor> captured;
+  for (int i = ctx.num_inputs() - num_captured_; i < ctx.num_inputs(); ++i) {
+    captured.push_back(ctx.input(i));
+  }
+  return captured;
 }
 
 absl::Status ElementFunction::ApplyToEach(KernelContext& ctx, const std::vector<Tensor>& args,
+                                          const std::vector<Tensor>& captured,
                                           absl::Span<const DType> types,
                                           std::vector<Tensor>* results) const {
   const int64_t count = args[0].num_elements();
   std::vector<Tensor> vectors(types.size()), scalars(args.size()), values;
+  scalars.insert(scalars.end(), captured.begin(), captured.end());
   for (size_t i = 0; i < types.size(); ++i) {
     ASSIGN_OR_RETURN(vectors[i], ctx.AllocateTemp(types[i], {count}));
   }

@@ -10,7 +10,8 @@ namespace tessera {
 // A function of scalars, such as the reducer of XlaReduce. One of element-wise ops alone, which the
 // attribute `_elementwise` of the node tells (runtime/optimize/mark_element_functions.h), is called
 // once with vectors. Any other, and one that does not give vectors then, is called for one element
-// at a time. Thread-safe.
+// at a time. The inputs `captured` of a node that has them are further arguments of each call.
+// Thread-safe.
 class ElementFunction {
  public:
   ElementFunction(const KernelBuild& build, absl::string_view attr);
@@ -22,11 +23,15 @@ class ElementFunction {
                      absl::Span<const DType> types, std::vector<Tensor>* results) const;
 
  private:
+  // The values captured, which are the last inputs of the node.
+  std::vector<Tensor> Captured(KernelContext& ctx) const;
   absl::Status ApplyToEach(KernelContext& ctx, const std::vector<Tensor>& args,
-                           absl::Span<const DType> types, std::vector<Tensor>* results) const;
+                           const std::vector<Tensor>& captured, absl::Span<const DType> types,
+                           std::vector<Tensor>* results) const;
 
   const CallableFunction* const function_;
   const bool is_elementwise_;
+  const int num_captured_;
 };
 
 // A vector with element `source[i]` of `tensor` at position i; a negative number stands for the

@@ -452,6 +452,7 @@ class ScatterKernel final : public OpKernel {
   SliceMap map_;
 };
 REGISTER_KERNEL("XlaScatter", kCpu, ScatterKernel);
+REGISTER_KERNEL("_CapturingXlaScatter", kCpu, ScatterKernel);
 
 }  // namespace
 }  // namespace tessera

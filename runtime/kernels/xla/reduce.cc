@@ -127,6 +127,7 @@ class ReduceKernel final : public OpKernel {
 REGISTER_KERNEL("XlaReduce", kCpu, ReduceKernel);
 REGISTER_KERNEL("XlaVariadicReduce", kCpu, ReduceKernel);
 REGISTER_KERNEL("XlaVariadicReduceV2", kCpu, ReduceKernel);
+REGISTER_KERNEL("_CapturingXlaVariadicReduceV2", kCpu, ReduceKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -125,6 +125,7 @@ class VariadicSortKernel final : public OpKernel {
   const ElementFunction comparator_;
 };
 REGISTER_KERNEL("XlaVariadicSort", kCpu, VariadicSortKernel);
+REGISTER_KERNEL("_CapturingXlaVariadicSort", kCpu, VariadicSortKernel);
 
 // Returns a number that orders as element i of a real tensor does: for floats the total order of
 // IEEE 754, with -NaN first and NaN last.

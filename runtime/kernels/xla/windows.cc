@@ -377,6 +377,7 @@ class ReduceWindowKernel final : public OpKernel {
   const std::vector<DType> types_;
 };
 REGISTER_KERNEL("XlaReduceWindow", kCpu, ReduceWindowKernel);
+REGISTER_KERNEL("_CapturingXlaReduceWindow", kCpu, ReduceWindowKernel);
 
 class SelectAndScatterKernel final : public OpKernel {
  public:
@@ -471,6 +472,7 @@ class SelectAndScatterKernel final : public OpKernel {
   const std::vector<DType> types_;
 };
 REGISTER_KERNEL("XlaSelectAndScatter", kCpu, SelectAndScatterKernel);
+REGISTER_KERNEL("_CapturingXlaSelectAndScatter", kCpu, SelectAndScatterKernel);
 
 }  // namespace
 }  // namespace tessera
