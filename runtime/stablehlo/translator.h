@@ -143,6 +143,7 @@ absl::Span<const NamedHandler> ConvolutionHandlers();
 absl::Span<const NamedHandler> ReductionHandlers();
 absl::Span<const NamedHandler> SortHandlers();
 absl::Span<const NamedHandler> FourierHandlers();
+absl::Span<const NamedHandler> RandomHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
 absl::Span<const NamedHandler> CustomCallHandlers();
 
