@@ -119,8 +119,8 @@ class ElementFunctions {
   absl::flat_hash_set<std::string> seen_;
 };
 
-// Returns the op that alone combines the two arguments of a function, "second" if the function
-// returns its second argument, or nothing.
+// Returns the op that alone combines or compares the two arguments of a function, "second" if the
+// function returns its second argument, or nothing.
 std::string OpOfTwo(const tensorflow::FunctionDef* function) {
   if (function == nullptr || function->signature().input_arg_size() != 2 ||
       function->signature().output_arg_size() != 1 || function->control_ret_size() != 0) {
@@ -132,11 +132,14 @@ std::string OpOfTwo(const tensorflow::FunctionDef* function) {
   const std::string& second = function->signature().input_arg(1).name();
   if (function->node_def_size() == 0 && result->second == second) return "second";
   if (function->node_def_size() != 1) return "";
-  static const auto* const kOps = new Names{"Add", "AddV2", "Maximum", "Minimum", "Mul"};
+  static const auto* const kCommutative = new Names{"Add", "AddV2", "Maximum", "Minimum", "Mul"};
+  static const auto* const kComparisons = new Names{"Greater", "GreaterEqual", "Less", "LessEqual"};
   const tensorflow::NodeDef& node = function->node_def(0);
-  if (!kOps->contains(node.op()) || node.input_size() != 2) return "";
+  const bool is_commutative = kCommutative->contains(node.op());
+  if ((!is_commutative && !kComparisons->contains(node.op())) || node.input_size() != 2) return "";
   const std::string &x = node.input(0), &y = node.input(1);
-  const bool has_both = (x == first && y == second) || (x == second && y == first);
+  const bool has_both =
+      (x == first && y == second) || (is_commutative && x == second && y == first);
   return has_both && result->second == absl::StrCat(node.name(), ":z:0") ? node.op() : "";
 }
 

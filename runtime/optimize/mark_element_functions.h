@@ -10,9 +10,9 @@ namespace tessera {
 // `_elementwise` lists the names of their attributes. The kernels call those once with vectors, and
 // the others, which have branches, loops or reductions, once for each element.
 //
-// A function that is one op which adds, multiplies or compares its two arguments, or that returns
-// the second, needs no call: for a function in the attribute ATTR, the attribute `_is_ATTR` names
-// the op, or is "second".
+// A function that is one op which adds, multiplies or compares its two arguments, or takes the
+// greater or lesser of them, or that returns the second, needs no call: for a function in the
+// attribute ATTR, the attribute `_is_ATTR` names the op, or is "second".
 class MarkElementFunctionsPass : public Pass {
  public:
   absl::string_view name() const override { return "mark_element_functions"; }

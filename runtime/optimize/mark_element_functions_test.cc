@@ -1,5 +1,7 @@
 #include "runtime/optimize/mark_element_functions.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/optimize/testing/pass_test_graph.h"
@@ -49,6 +51,18 @@ constexpr char kFunctions[] = R"(
   def greater_of_two(a: float, b: float) -> (c: float):
     greater = Maximum(a, b) {T: float}
   return (c = greater:z:0)
+
+  def is_at_least(a: float, b: float) -> (c: bool):
+    is_at_least = GreaterEqual(a, b) {T: float}
+  return (c = is_at_least:z:0)
+
+  def is_less(a: float, b: float) -> (c: bool):
+    is_less = Less(a, b) {T: float}
+  return (c = is_less:z:0)
+
+  def is_exceeded(a: float, b: float) -> (c: bool):
+    is_exceeded = Greater(b, a) {T: float}
+  return (c = is_exceeded:z:0)
 
   def largest_of_equal_shapes(a: float, b: float) -> (c: float):
     is_larger = Greater(a, b) {T: float}
@@ -112,6 +126,32 @@ std::vector<float> ReduceWindows(const std::string& function, const std::string&
                    {Tensor::Vector<float>({1, 2, 3, 4, 5, 6, 700, 8}).Reshaped({4, 2}).value()});
 }
 
+// Adds 1, 10, ... to the elements that a function selects in windows of 2 x 3 that overlap, with
+// padding around them, from an initial value of 0.5 on. The rows have two columns of their own.
+std::vector<float> SelectAndAdd(const std::string& select, const std::string& mark) {
+  PassTestGraph g(kFunctions);
+  const Endpoint x = g.Arg(DType::kFloat), source = g.Arg(DType::kFloat);
+  const auto ints = [&](std::vector<int32_t> values) {
+    return g.Const(Tensor::Vector<int32_t>(values));
+  };
+  const Endpoint padding =
+      g.Const(Tensor::Vector<int32_t>({1, 1, 0, 2, 0, 0}).Reshaped({3, 2}).value());
+  g.Result(
+      g.Op("XlaSelectAndScatter",
+           {x, ints({2, 3, 1}), ints({1, 2, 1}), padding, source, g.Const(Tensor::Scalar(0.5f))},
+           {{"T", DType::kFloat},
+            {"Tindices", DType::kInt32},
+            {"select", FunctionRef{select, {}}},
+            {"scatter", FunctionRef{"sum_of_two", {}}}}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  return RunMarked(
+      g, "XlaSelectAndScatter", "select", mark,
+      {Tensor::Vector<float>({1, 7, 5, 7, 5, nan, 2, 0, 9, 3, 4, 1}).Reshaped({2, 3, 2}).value(),
+       Tensor::Vector<float>({1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400})
+           .Reshaped({3, 2, 2})
+           .value()});
+}
+
 // Reduces rows by a function. Returns what the pass has found of it.
 std::vector<std::string> Reduce(const std::string& reducer, std::vector<float> expected) {
   PassTestGraph g(kFunctions);
@@ -166,6 +206,16 @@ TEST(MarkElementFunctionsTest, WindowsHaveTheInitialValueOnce) {
   EXPECT_EQ(ReduceWindows("greater_of_two", "Maximum"),
             (std::vector<float>{100, 100, 700, 100, 700, 100}));
   EXPECT_EQ(ReduceWindows("largest", ""), (std::vector<float>{100, 100, 700, 100, 700, 100}));
+}
+
+TEST(MarkElementFunctionsTest, WindowsSelectByComparisonsWithoutCalls) {
+  EXPECT_EQ(SelectAndAdd("is_at_least", "GreaterEqual"),
+            (std::vector<float>{0.5f, 0.5f, 1.5f, 0.5f, 33.5f, 6.5f, 0.5f, 0.5f, 110.5f, 220.5f,
+                                300.5f, 440.5f}));
+  EXPECT_EQ(SelectAndAdd("is_less", "Less"),
+            (std::vector<float>{11.5f, 0.5f, 0.5f, 0.5f, 3.5f, 6.5f, 100.5f, 220.5f, 0.5f, 0.5f,
+                                330.5f, 440.5f}));
+  EXPECT_EQ(SelectAndAdd("is_less", "Less"), SelectAndAdd("is_exceeded", ""));
 }
 
 }  // namespace
