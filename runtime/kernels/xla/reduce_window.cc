@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,8 +39,18 @@ void ReduceLines(KernelContext& ctx, const LineWindows& w, Function combine, con
           const int64_t first = std::max<int64_t>(CeilDiv(-offset, w.stride), 0);
           const int64_t last = std::min(CeilDiv(w.extent - offset, w.stride), w.result);
           const T* const values = from + o * w.extent;
-          for (int64_t r = first; r < last; ++r) {
-            line[r] = combine(line[r], values[r * w.stride + offset]);
+          const auto reduce = [=](auto stride) {
+            for (int64_t r = first; r < last; ++r) {
+              line[r] = combine(line[r], values[r * stride + offset]);
+            }
+          };
+          // The compiler makes vectors of strides that it knows.
+          if (w.stride == 1) {
+            reduce(std::integral_constant<int64_t, 1>());
+          } else if (w.stride == 2) {
+            reduce(std::integral_constant<int64_t, 2>());
+          } else {
+            reduce(w.stride);
           }
         }
       }
@@ -181,9 +192,11 @@ class ReduceWindowKernel final : public OpKernel {
         extents[d] = w.result;
       }
       const T init = ctx.input(1).flat<T>()[0];
-      const absl::Span<const T> all = values.flat<T>();
-      std::transform(all.begin(), all.end(), output->data<T>(),
-                     [&](T value) { return combine(init, value); });
+      const T* const from = values.flat<T>().data();
+      T* const to = output->data<T>();
+      ctx.ParallelFor(output->num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = combine(init, from[i]);
+      });
       return absl::OkStatus();
     });
   }
