@@ -1,5 +1,6 @@
 // XlaGather and XlaScatter: slices of an operand, at starts that index vectors give.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -111,7 +112,8 @@ struct SliceLayout {
 enum class OutsideSlices : uint8_t { kMovedInside, kLeftOut };
 
 // Finds where in the operand and in the tensor of slices each slice begins. The batch of slices is
-// a matrix: a row has those that differ in the last dimension of the batch alone.
+// a matrix: a row has those that differ in the last dimension of the batch alone, after dimensions
+// through which one can step as through a single one have become one.
 class SliceStarts {
  public:
   // `sizes` are those of a slice in each dimension of the operand.
@@ -135,11 +137,7 @@ class SliceStarts {
       const int64_t d = map.indices_batch[i];
       steps_[d < map.vector_dim ? d : d - 1].operand = strides[map.operand_batch[i]];
     }
-    // One slice alone is a row too.
-    if (batch_dims_.empty()) {
-      batch_dims_ = {1};
-      steps_.resize(1);
-    }
+    Coalesce();
   }
 
   // Errors: INVALID_ARGUMENT if the indices have vectors or batches of other sizes than the operand
@@ -159,17 +157,20 @@ class SliceStarts {
     return absl::OkStatus();
   }
 
-  int64_t row_length() const { return batch_dims_.back(); }
-  int64_t num_rows() const {
-    return Product(absl::MakeConstSpan(batch_dims_).first(batch_dims_.size() - 1));
-  }
+  int64_t num_slices() const { return Product(batch_dims_); }
 
-  // Calls visit(first, slice) with the first element of each slice of a row in the operand and in
-  // the tensor of slices.
+  // Calls visit(first, slice) with the first element in the operand and in the tensor of slices for
+  // each of the slices [begin, end), which are counted row by row.
   template <typename Visitor>
-  void VisitRow(int64_t row, Visitor visit) const {
-    indices_.dtype() == DType::kInt32 ? VisitRowOf<int32_t>(row, visit)
-                                      : VisitRowOf<int64_t>(row, visit);
+  void Visit(int64_t begin, int64_t end, Visitor visit) const {
+    const int64_t length = batch_dims_.back();
+    while (begin < end) {
+      const int64_t row = begin / length, first = begin % length;
+      const int64_t last = std::min(first + end - begin, length);
+      indices_.dtype() == DType::kInt32 ? VisitRow<int32_t>(row, first, last, visit)
+                                        : VisitRow<int64_t>(row, first, last, visit);
+      begin += last - first;
+    }
   }
 
  private:
@@ -179,10 +180,35 @@ class SliceStarts {
   // How far the next slice along a dimension of the batch lies behind the one before.
   struct Distances {
     int64_t index = 0, operand = 0, slice = 0;
+
+    Distances Times(int64_t n) const { return {index * n, operand * n, slice * n}; }
+    friend bool operator==(const Distances&, const Distances&) = default;
   };
 
+  // Joins dimensions of the batch. One slice alone is a row too.
+  void Coalesce() {
+    Dims dims;
+    std::vector<Distances> steps;
+    for (size_t d = 0; d < batch_dims_.size(); ++d) {
+      if (batch_dims_[d] == 1) continue;
+      if (!dims.empty() && steps.back() == steps_[d].Times(batch_dims_[d])) {
+        dims.back() *= batch_dims_[d];
+        steps.back() = steps_[d];
+      } else {
+        dims.push_back(batch_dims_[d]);
+        steps.push_back(steps_[d]);
+      }
+    }
+    if (dims.empty()) {
+      dims = {1};
+      steps.resize(1);
+    }
+    batch_dims_ = std::move(dims);
+    steps_ = std::move(steps);
+  }
+
   template <typename Index, typename Visitor>
-  void VisitRowOf(int64_t row, Visitor visit) const {
+  void VisitRow(int64_t row, int64_t begin, int64_t end, Visitor& visit) const {
     Distances at;
     for (size_t d = batch_dims_.size() - 1; d-- > 0;) {
       const int64_t i = row % batch_dims_[d];
@@ -191,11 +217,22 @@ class SliceStarts {
       at.operand += i * steps_[d].operand;
       at.slice += i * steps_[d].slice;
     }
-    const Index* const indices = indices_.flat<Index>().data();
+    const Index* const indices = indices_.flat<Index>().data() + at.index;
     const Distances& step = steps_.back();
-    for (int64_t i = 0; i < row_length(); ++i) {
+    const bool leaves_out = outside_ == OutsideSlices::kLeftOut;
+    if (components_.size() == 1) {  // the loop of most gathers, without an inner one
+      const Component component = components_[0];
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t given = static_cast<int64_t>(indices[i * step.index]);
+        const int64_t start = std::clamp<int64_t>(given, 0, component.last);
+        if (start != given && leaves_out) continue;
+        visit(at.operand + i * step.operand + start * component.stride, at.slice + i * step.slice);
+      }
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) {
       int64_t first = at.operand + i * step.operand;
-      const Index* vector = indices + at.index + i * step.index;
+      const Index* vector = indices + i * step.index;
       bool is_inside = true;
       for (const Component& component : components_) {
         const int64_t given = static_cast<int64_t>(*vector);
@@ -204,9 +241,7 @@ class SliceStarts {
         first += start * component.stride;
         vector += vector_stride_;
       }
-      if (is_inside || outside_ == OutsideSlices::kMovedInside) {
-        visit(first, at.slice + i * step.slice);
-      }
+      if (is_inside || !leaves_out) visit(first, at.slice + i * step.slice);
     }
   }
 
@@ -299,19 +334,20 @@ class GatherKernel final : public OpKernel {
     const SliceStarts starts(map_, indices, operand.shape(), sizes, layout,
                              OutsideSlices::kMovedInside);
     const Runs runs(window, kept_strides, layout.window_strides);
-    const double row_cost =
-        static_cast<double>(starts.row_length()) * (2 + 0.3 * static_cast<double>(Product(window)));
+    const double cost = 2 + 0.3 * static_cast<double>(Product(window));
     VisitStorageType(operand.dtype(), [&]<typename T>() {
       const T* const from = reinterpret_cast<const T*>(operand.raw());
       T* const to = reinterpret_cast<T*>(output->mutable_raw());
-      ctx.ParallelFor(starts.num_rows(), row_cost, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          starts.VisitRow(row, [&](int64_t first, int64_t slice) {
-            for (const Runs::Run& run : runs.runs) {
-              std::copy_n(from + first + run.operand, runs.length, to + slice + run.slice);
-            }
-          });
+      ctx.ParallelFor(starts.num_slices(), cost, [&](int64_t begin, int64_t end) {
+        if (Product(window) == 1) {
+          starts.Visit(begin, end, [&](int64_t first, int64_t slice) { to[slice] = from[first]; });
+          return;
         }
+        starts.Visit(begin, end, [&](int64_t first, int64_t slice) {
+          for (const Runs::Run& run : runs.runs) {
+            std::copy_n(from + first + run.operand, runs.length, to + slice + run.slice);
+          }
+        });
       });
     });
     return absl::OkStatus();
@@ -396,11 +432,9 @@ class ScatterKernel final : public OpKernel {
   // Calls visit(target, source) with the first elements of each run of the updates.
   template <typename Visitor>
   static void ForEachRun(const SliceStarts& starts, const Runs& runs, Visitor visit) {
-    for (int64_t row = 0; row < starts.num_rows(); ++row) {
-      starts.VisitRow(row, [&](int64_t first, int64_t slice) {
-        for (const Runs::Run& run : runs.runs) visit(first + run.operand, slice + run.slice);
-      });
-    }
+    starts.Visit(0, starts.num_slices(), [&](int64_t first, int64_t slice) {
+      for (const Runs::Run& run : runs.runs) visit(first + run.operand, slice + run.slice);
+    });
   }
 
   static absl::Status Overwrite(const SliceStarts& starts, const Runs& runs, const Tensor& updates,
