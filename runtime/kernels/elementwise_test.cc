@@ -204,6 +204,43 @@ TEST(ElementwiseTest, FlooredDivisionRoundsDownAndKeepsTheDivisorsSign) {
             (std::vector<int64_t>{2, -2, -2, 2}));
 }
 
+// Expects the quotients of the numbers around all multiples of `divisors` that T holds to be those
+// of the language.
+template <typename T>
+void ExpectExactQuotients(const std::vector<T>& divisors) {
+  std::vector<T> x, y;
+  for (const T divisor : divisors) {
+    for (const int64_t factor : {1, 2, 3, 7, 127, 255, 65535, 1'000'003}) {
+      for (const int64_t distance : {-1, 0, 1}) {
+        x.push_back(static_cast<T>(factor * divisor + distance));
+        y.push_back(divisor);
+      }
+    }
+    for (const T extreme : {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
+      x.push_back(extreme);
+      y.push_back(divisor);
+    }
+  }
+  for (const char* op : {"TruncateDiv", "FloorDiv"}) {
+    const Tensor z = RunOp(op, {Tensor::Vector<T>(x), Tensor::Vector<T>(y)}).value();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const int64_t dividend = x[i], divisor = y[i];
+      const bool rounds_down =
+          op[0] == 'F' && dividend % divisor != 0 && (dividend < 0) != (divisor < 0);
+      EXPECT_EQ(z.flat<T>()[i], static_cast<T>(dividend / divisor - (rounds_down ? 1 : 0)))
+          << op << " " << dividend << " " << divisor;
+    }
+  }
+}
+
+TEST(ElementwiseTest, QuotientsOfShortIntegersAreExact) {
+  ExpectExactQuotients<uint32_t>({1, 2, 3, 10, 4093, 65'537, 2'147'483'647, 4'294'967'295});
+  ExpectExactQuotients<int32_t>(
+      {1, -1, 2, -3, 10, -4093, 65'537, 2'147'483'647, -2'147'483'647 - 1});
+  ExpectExactQuotients<int16_t>({1, -1, 3, -7, 32'767, -32'768});
+  ExpectExactQuotients<uint8_t>({1, 3, 10, 255});
+}
+
 TEST(ElementwiseTest, MaximumAndMinimumHandOnNaN) {
   const Tensor x = Tensor::Vector({kNaN, 1.f, 2.f}), y = Tensor::Vector({1.f, kNaN, 3.f});
   for (const char* op : {"Maximum", "Minimum"}) {

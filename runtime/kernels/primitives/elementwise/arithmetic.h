@@ -37,11 +37,23 @@ TESSERA_DEVICE_FUNCTION constexpr bool IsMinusOne(T y) {
   return false;
 }
 
+// The quotient of integers of at most 32 bits, which vectors of doubles can divide: no rounding
+// takes it to the other side of an integer. It is 0 for a divisor of -1, as T need not hold the
+// quotient.
+template <typename T>
+TESSERA_DEVICE_FUNCTION double ShortQuotient(T x, T y) {
+  const double dividend = IsMinusOne(y) ? 0.0 : static_cast<double>(x);
+  return dividend / static_cast<double>(y);
+}
+
 // Towards zero.
 struct TruncateDiv {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) <= 4) {
+      const T quotient = static_cast<T>(ShortQuotient(x, y));
+      return IsMinusOne(y) ? static_cast<T>(-x) : quotient;
+    } else if constexpr (std::is_integral_v<T>) {
       return IsMinusOne(y) ? -x : x / y;
     } else {
       return std::trunc(x / y);
@@ -65,12 +77,9 @@ struct FloorDiv {
     if constexpr (std::is_floating_point_v<T>) {
       return std::floor(x / y);
     } else if constexpr (std::is_unsigned_v<T>) {
-      return x / y;
+      return TruncateDiv{}(x, y);
     } else if constexpr (sizeof(T) <= 4) {
-      // A quotient of doubles lies on the right side of every integer, and vectors can divide them.
-      // T does not hold that of the least integer and -1, so that 0 is divided there.
-      const double dividend = IsMinusOne(y) ? 0.0 : static_cast<double>(x);
-      const T quotient = static_cast<T>(std::floor(dividend / static_cast<double>(y)));
+      const T quotient = static_cast<T>(std::floor(ShortQuotient(x, y)));
       return IsMinusOne(y) ? static_cast<T>(-x) : quotient;
     } else {
       if (IsMinusOne(y)) return -x;
