@@ -10,15 +10,20 @@
 namespace tessera::stablehlo {
 namespace {
 
-// Whether `x` is a constant none of whose elements is zero.
+// Whether `x` is a constant of integers, or one that is converted to other integers, none of whose
+// elements is zero.
 bool IsNeverZero(const Expr& x) {
-  if (x.empty() || !x.endpoint().node->IsOp("Const")) return false;
-  auto value = x.endpoint().node->attr<Tensor>("value");
-  if (!value.ok()) return false;
-  const size_t size = DTypeSize(value->dtype());
+  if (x.empty()) return false;
+  const Node* node = x.endpoint().node;
+  if (node->IsOp("Cast")) node = node->input(0).node;
+  if (!node->IsOp("Const")) return false;
+  auto value = node->attr<Tensor>("value");
+  if (!value.ok() || !IsInteger(value->dtype())) return false;
+  // A conversion keeps the lower bytes, which come first.
+  const size_t size = DTypeSize(value->dtype()), kept = std::min(size, DTypeSize(x.dtype()));
   for (int64_t i = 0; i < value->num_elements(); ++i) {
     const char* const bytes = value->raw() + i * size;
-    if (std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; })) return false;
+    if (std::all_of(bytes, bytes + kept, [](char byte) { return byte == 0; })) return false;
   }
   return true;
 }
