@@ -241,6 +241,32 @@ TEST(ElementwiseTest, QuotientsOfShortIntegersAreExact) {
   ExpectExactQuotients<uint8_t>({1, 3, 10, 255});
 }
 
+template <typename T, typename Key>
+void ExpectKeysInTotalOrder() {
+  using Limits = std::numeric_limits<T>;
+  const std::vector<T> x = {-Limits::quiet_NaN(),
+                            -Limits::infinity(),
+                            Limits::lowest(),
+                            T{-1},
+                            -Limits::denorm_min(),
+                            T{-0.0},
+                            T{0},
+                            Limits::denorm_min(),
+                            T{1},
+                            Limits::max(),
+                            Limits::infinity(),
+                            Limits::quiet_NaN()};
+  const Tensor keys = RunOp("_OrderKey", {Tensor::Vector<T>(x)}, {{"K", DTypeOf<Key>}}).value();
+  for (size_t i = 1; i < x.size(); ++i) {
+    EXPECT_LT(keys.flat<Key>()[i - 1], keys.flat<Key>()[i]) << x[i];
+  }
+}
+
+TEST(ElementwiseTest, KeysHaveTheTotalOrderOfFloats) {
+  ExpectKeysInTotalOrder<float, int32_t>();
+  ExpectKeysInTotalOrder<double, int64_t>();
+}
+
 TEST(ElementwiseTest, MaximumAndMinimumHandOnNaN) {
   const Tensor x = Tensor::Vector({kNaN, 1.f, 2.f}), y = Tensor::Vector({1.f, kNaN, 3.f});
   for (const char* op : {"Maximum", "Minimum"}) {

@@ -1,6 +1,7 @@
 // Ops that graphs as users write them do not have: the runtime, and TensorFlow's optimizer, put
 // them in. Their kernels are in the families of the ops that they stand for.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -242,6 +243,11 @@ REGISTER_OP("_CapturingXlaVariadicSort")
     .Input("inputs: T").Input("dimension: int32").Input("captured: Tcaptured")
     .Output("outputs: T").Attr("T: list(type) >= 1").Attr("Tcaptured: list(type) >= 1")
     .Attr("comparator: func").Attr("is_stable: bool");
+
+// Integers whose order is the total order of the floats.
+REGISTER_OP("_OrderKey")
+    .Input("x: T").Output("key: K").Attr("T: {float, double}").Attr("K: {int32, int64}")
+    .ShapeFn(shape::SameAsFirstInput);
 
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")

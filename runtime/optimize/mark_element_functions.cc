@@ -79,7 +79,8 @@ bool IsElementwise(absl::string_view op) {
                                             "TruncateDiv",  "TruncateMod",
                                             "Xdivy",        "XlaReducePrecision",
                                             "Xlog1py",      "Xlogy",
-                                            "ZerosLike",    "Zeta"};
+                                            "ZerosLike",    "Zeta",
+                                            "_OrderKey"};
   return kOps->contains(op);
 }
 

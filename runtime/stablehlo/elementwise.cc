@@ -95,8 +95,11 @@ int64_t BitsOf(DType dtype) {
 }
 
 Expr KeyOfTotalOrder(const Expr& x) {
-  // The bits of a negative float are those of its magnitude, so all but the sign are turned over.
   const DType dtype = SignedOf(x.dtype());
+  if (x.dtype() == DType::kFloat || x.dtype() == DType::kDouble) {
+    return Call("_OrderKey", {x}, {{"K", dtype}});
+  }
+  // The bits of a negative float are those of its magnitude, so all but the sign are turned over.
   const Expr bits = Bitcast(x, dtype);
   GraphBuilder& build = *x.builder();
   const Expr sign = Call("RightShift", {bits, Integer(build, dtype, BitsOf(dtype) - 1)});

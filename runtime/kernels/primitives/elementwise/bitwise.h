@@ -61,11 +61,29 @@ struct RightShift {
   }
 };
 
+// Integers whose order is the total order of floats in IEEE 754: -NaN, -inf, ..., -0, 0, ..., NaN.
+struct TotalOrderKey {
+  TESSERA_DEVICE_FUNCTION int32_t operator()(float x) const { return Key<int32_t>(x); }
+  TESSERA_DEVICE_FUNCTION int64_t operator()(double x) const { return Key<int64_t>(x); }
+
+ private:
+  // The bits of a negative float are those of its magnitude, so all but the sign are turned over.
+  template <typename Bits, typename T>
+  TESSERA_DEVICE_FUNCTION static Bits Key(T x) {
+    const Bits bits = device_std::bit_cast<Bits>(x);
+    return bits ^ (bits >> (sizeof(Bits) * 8 - 1) & device_std::numeric_limits<Bits>::max());
+  }
+};
+
 inline constexpr std::tuple kBitwiseOps{
-    Binary<BitwiseAnd, kInteger>("BitwiseAnd"),          Binary<BitwiseOr, kInteger>("BitwiseOr"),
-    Binary<BitwiseXor, kInteger>("BitwiseXor"),          Binary<LeftShift, kInteger>("LeftShift"),
-    Binary<RightShift, kInteger>("RightShift"),          Unary<Invert, kInteger>("Invert"),
+    Binary<BitwiseAnd, kInteger>("BitwiseAnd"),
+    Binary<BitwiseOr, kInteger>("BitwiseOr"),
+    Binary<BitwiseXor, kInteger>("BitwiseXor"),
+    Binary<LeftShift, kInteger>("LeftShift"),
+    Binary<RightShift, kInteger>("RightShift"),
+    Unary<Invert, kInteger>("Invert"),
     Unary<PopulationCount, kInteger>("PopulationCount"),
+    Unary<TotalOrderKey, DTypes(DType::kFloat, DType::kDouble)>("_OrderKey"),
 };
 
 }  // namespace tessera::functors
