@@ -2,6 +2,7 @@
 // them in. Their kernels are in the families of the ops that they stand for.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
 
 namespace tessera {
 
@@ -248,6 +249,45 @@ REGISTER_OP("_CapturingXlaVariadicSort")
 REGISTER_OP("_OrderKey")
     .Input("x: T").Output("key: K").Attr("T: {float, double}").Attr("K: {int32, int64}")
     .ShapeFn(shape::SameAsFirstInput);
+
+// Routines of LAPACK, by their names without the letter of the dtype, as StableHLO modules call them.
+// None fails for matrices without a decomposition. Factors are packed into one matrix as LAPACK packs
+// them: `tau` has the factors of the Householder reflections, whose vectors stand below the upper
+// factor of _LapackGeqrf, the Hessenberg matrix of _LapackGehrd or the tridiagonal one of
+// _LapackSytrd, which reads the lower triangle. _LapackOrgqr gives the product of reflections.
+// `pivots` and `info` of _LapackGetrf count from 1: row i was exchanged with row pivots[i], and
+// pivot `info` is the first one that is zero, if it is not 0 itself.
+REGISTER_OP("_LapackGetrf")
+    .Input("a: T").Output("lu: T").Output("pivots: int32").Output("info: int32")
+    .Attr("T: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, n] -> [*b, m, n], [*b, ?], [*b]">);
+REGISTER_OP("_LapackGeqrf")
+    .Input("a: T").Output("qr: T").Output("tau: T")
+    .Attr("T: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, n] -> [*b, m, n], [*b, ?]">);
+REGISTER_OP("_LapackGehrd")
+    .Input("a: T").Output("h: T").Output("tau: T")
+    .Attr("T: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, m, m], [*b, ?]">);
+REGISTER_OP("_LapackSytrd")
+    .Input("a: T").Output("t: T").Output("tau: T")
+    .Attr("T: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, m, m], [*b, ?]">);
+REGISTER_OP("_LapackOrgqr")
+    .Input("a: T").Input("tau: T").Output("q: T")
+    .Attr("T: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, n], [*b, k] -> [*b, m, n]">);
+// Eigenvalues, and eigenvectors in columns; zeros in their place if they are not computed.
+REGISTER_OP("_LapackGeev")
+    .Input("a: T").Output("w: Tout").Output("vl: Tout").Output("vr: Tout")
+    .Attr("compute_left: bool").Attr("compute_right: bool")
+    .Attr("T: {float, double, complex64, complex128}").Attr("Tout: {complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, m], [*b, m, m], [*b, m, m]">);
+// A Schur form, its vectors, and the eigenvalues.
+REGISTER_OP("_LapackGees")
+    .Input("a: T").Output("t: T").Output("vs: T").Output("w: Tout")
+    .Attr("T: {float, double, complex64, complex128}").Attr("Tout: {complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, m, m], [*b, m, m], [*b, m]">);
 
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
