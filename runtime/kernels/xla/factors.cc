@@ -5,6 +5,7 @@
 #include "Eigen/Eigenvalues"
 #include "Eigen/SVD"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/linalg/for_each_matrix.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
 
 namespace tessera {
@@ -24,6 +25,7 @@ absl::Status VisitFactorType(DType dtype, Visitor&& visit) {
 }
 
 // Outputs: eigenvalues, rising, and eigenvectors in columns. `lower` says which triangle is read.
+// Those of a matrix that is not finite there are NaN.
 // Errors: INVALID_ARGUMENT for matrices that are not square; UNIMPLEMENTED for other dtypes.
 class EigenKernel final : public OpKernel {
  public:
@@ -37,13 +39,18 @@ class EigenKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(1, x.shape()));
     if (v->num_elements() == 0) return absl::OkStatus();
     return VisitFactorType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (int64_t i = 0; i < batch.count; ++i) {
+      ForEachMatrix(ctx, batch, [&](int64_t i) {
         Matrix<C> matrix = batch.Read<T, C>(x, i);
         if (!lower_) matrix.adjointInPlace();  // Eigen reads the lower triangle
         const Eigen::SelfAdjointEigenSolver<Matrix<C>> solver(matrix);
+        if (solver.info() != Eigen::Success || !solver.eigenvalues().allFinite()) {
+          WriteNans<T>(batch.rows, i, w);
+          WriteNans<T>(batch.rows * batch.rows, i, v);
+          return;
+        }
         WriteMatrix<T, C>(solver.eigenvalues().template cast<C>(), i, w);
         WriteMatrix<T, C>(solver.eigenvectors(), i, v);
-      }
+      });
       return absl::OkStatus();
     });
   }

@@ -69,5 +69,26 @@ TEST(XlaSvdTest, AMatrixThatIsNotFiniteHasNone) {
   EXPECT_EQ(factors[1].shape(), (Shape{2, 2}));
 }
 
+std::vector<Tensor> SelfAdjointEig(const Tensor& a, bool lower) {
+  const AttrMap attrs = {{"lower", lower}, {"max_iter", int64_t{100}}, {"epsilon", 1e-6f}};
+  KernelRunner runner = KernelRunner::Create("XlaSelfAdjointEig", {a}, attrs).value();
+  return runner.Run({a}).value();
+}
+
+TEST(XlaSelfAdjointEigTest, AMatrixThatIsNotFiniteHasNone) {
+  for (const float number : {NAN, INFINITY}) {
+    // The number stands in the lower triangle of the first matrix.
+    const Tensor a = Tensor::Of<float>({2, 3, 3}, {1, 0, 0, 0, 2, 0, number, 0, 3,  //
+                                                   4, 0, 0, 0, 5, 0, 0, 0, 6});
+    const std::vector<Tensor> lower = SelfAdjointEig(a, true);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(std::isnan(lower[0].data<float>()[i]));
+      EXPECT_FLOAT_EQ(lower[0].data<float>()[3 + i], static_cast<float>(4 + i));
+    }
+    for (int i = 0; i < 9; ++i) EXPECT_TRUE(std::isnan(lower[1].data<float>()[i]));
+    EXPECT_FLOAT_EQ(SelfAdjointEig(a, false)[0].data<float>()[0], 1);
+  }
+}
+
 }  // namespace
 }  // namespace tessera
