@@ -1,4 +1,6 @@
 // Calls, loops and branches.
+#include <algorithm>
+
 #include "runtime/stablehlo/translator.h"
 
 namespace tessera::stablehlo {
@@ -61,8 +63,42 @@ void If(Translator& t, const Operation& op) {
                                 {"Tout", ResultTypes(t, op)}}));
 }
 
+// Returns the branch that a case takes if its index is a constant, and null otherwise.
+const Region* KnownBranch(const Operation& op, const Expr& index) {
+  const Node* node = index.endpoint().node;
+  // The index of the platform has 64 bits, and is converted, if JAX computes in double precision.
+  while (node != nullptr && node->IsOp("Cast") &&
+         (node->output_type(0) == DType::kInt32 || node->output_type(0) == DType::kInt64)) {
+    node = node->input(0).node;
+  }
+  if (node == nullptr || !node->IsOp("Const")) return nullptr;
+  const absl::StatusOr<Tensor> value = node->attr<Tensor>("value");
+  if (!value.ok() || value->dtype() != DType::kInt32 || value->num_elements() != 1) return nullptr;
+  // The last branch is also that of an index out of range.
+  const size_t last = op.regions.size() - 1;
+  const int32_t branch = *value->data<int32_t>();
+  return &op.regions[branch < 0 ? last : std::min<size_t>(branch, last)];
+}
+
+// A module for several platforms has cases by the platform. The branches of the others call what is
+// not known here.
 void Case(Translator& t, const Operation& op) {
   if (op.regions.empty() || op.operands.size() != 1) return t.Fail("it has no branches");
+  if (const Region* const branch = KnownBranch(op, t.Get(op.operands[0]).expr)) {
+    const std::vector<ValueId> results = t.Translate(*branch);
+    if (!t.status().ok()) return;
+    if (!branch->arguments.empty() || results.size() != op.results.size()) {
+      return t.Fail("a branch has arguments, or another number of results");
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Type &from = t.type(results[i]), &to = t.type(op.results[i]);
+      if (from.dtype != to.dtype || from.rank() != to.rank()) {
+        return t.Fail("a branch has results of other types");
+      }
+      t.Set(op.results[i], t.Get(results[i]));
+    }
+    return;
+  }
   std::vector<const Region*> regions;
   for (const Region& region : op.regions) regions.push_back(&region);
   const std::vector<ValueId> captured = t.CapturedBy(regions);
