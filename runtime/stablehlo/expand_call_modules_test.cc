@@ -48,7 +48,8 @@ TEST_P(ExpandTest, MakesFunctionsOfOrdinaryOps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ExpandTest,
-                         ::testing::Values("mlp", "cnn", "lstm", "signal", "numbers", "sizes"));
+                         ::testing::Values("mlp", "cnn", "lstm", "signal", "numbers", "matrices",
+                                           "sizes"));
 
 TEST(ExpandCallModulesTest, KeepsWhatCannotBeReadAndSaysWhy) {
   tensorflow::GraphDef graph = RecordedGraph("mlp");

@@ -77,6 +77,7 @@ void CustomCall(Translator& t, const Operation& op) {
   for (const NamedHandler& entry : kTargets) {
     if (entry.op == target) return entry.handler(t, op);
   }
+  if (LapackCall(t, op, target)) return;
   t.Fail(absl::StrCat("custom call of '", target, "' is not supported"));
 }
 

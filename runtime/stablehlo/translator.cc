@@ -28,7 +28,8 @@ const absl::flat_hash_map<absl::string_view, Handler>& Handlers() {
     for (absl::Span<const NamedHandler> family :
          {ElementwiseHandlers(), IntegerHandlers(), ShapeHandlers(), IndexingHandlers(),
           ProductHandlers(), ConvolutionHandlers(), ReductionHandlers(), SortHandlers(),
-          FourierHandlers(), RandomHandlers(), ControlFlowHandlers(), CustomCallHandlers()}) {
+          FourierHandlers(), RandomHandlers(), LinearAlgebraHandlers(), ControlFlowHandlers(),
+          CustomCallHandlers()}) {
       for (const NamedHandler& entry : family) all->emplace(entry.op, entry.handler);
     }
     return all;

@@ -144,11 +144,16 @@ absl::Span<const NamedHandler> ReductionHandlers();
 absl::Span<const NamedHandler> SortHandlers();
 absl::Span<const NamedHandler> FourierHandlers();
 absl::Span<const NamedHandler> RandomHandlers();
+absl::Span<const NamedHandler> LinearAlgebraHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
 absl::Span<const NamedHandler> CustomCallHandlers();
 
 // The first elements by an order, as many as the results have. It is a custom call.
 void ApproximateTopK(Translator& t, const Operation& op);
+
+// Translates the call of a routine of LAPACK, such as "lapack_spotrf_ffi". Returns false if
+// `target` is none that is known.
+bool LapackCall(Translator& t, const Operation& op, absl::string_view target);
 
 // A reduction over windows whose sizes are operands. It is a custom call.
 void DynamicReduceWindow(Translator& t, const Operation& op);

@@ -5,6 +5,7 @@ models, and JAX's answers.
 """
 
 import base64
+import itertools
 import json
 import subprocess
 import zlib
@@ -17,13 +18,14 @@ from tensorflow.core.protobuf import saved_model_pb2
 from clients.server import DATA, Model, Server, binary
 
 FOLDER = DATA / "stablehlo"
-MODELS = ("mlp", "cnn", "lstm", "signal", "numbers", "sizes")
+MODELS = ("mlp", "cnn", "lstm", "signal", "numbers", "matrices", "sizes")
 AN_OP_OF = {
     "mlp": "MatMul",
     "cnn": "Conv2D",
     "lstm": "MatMul",
     "signal": "IRFFT",
     "numbers": "_SortByKey",
+    "matrices": "_LapackGetrf",
     "sizes": "XlaReduceWindow",
 }
 
@@ -270,9 +272,71 @@ LARGER_WINDOWS = (
     "8L4pfeZ/unkZ3+veMXyP1/e6W5MHu+w+pMgDI7vkH970ILIgL6Nq2hcpWeZ6VPqjzMuJvit5NJK4RcXBy1enZ3AO"
     "H2BPjPfHz8fw6Q/PscmK"
 )
+# solutions of all kinds of systems with triangles of a and of complex(a, a^T), behind the Cholesky
+# factor of a; see the test
+TRIANGULAR_SYSTEMS = (
+    "eNpVlQFo3FQYgJP3+i7GcIb0uIUzxOM8as1Ke55HLV2ppZbcnF2t2+jGLPNIb7n21lzudsl1q6IyRYfKFJU5VKboUFGZ"
+    "IkNkiIiIiIiIiIiIiIiKiAwRERHR9/L+7GJK3ve/7///15d34W5h54Xd6T2hs+K5N+5crG2Ux8rjY9cI4ggRiSFiBefU"
+    "jG7ki8MjpcrEFD5Zz4uzKr0kehcVVVHozf74oERzXFyEKKOoGRYtikRRsaEbumTo+YxkKJKBGticks2KbI7L5oScNydl"
+    "DRPTkrGUyerpXJrkNVEgBVIkQ2ZeJsNmUSaWOSyTETJqjsqkZJZlUiYVMk4myCSZMmdkMp3PFESBXwhIMBELuEAKdF0x"
+    "LWKyuFjUMd6XxvuXzRlz1pwz7URbfImyiJBF0mnFkqKRDjnZkmYhNixpELEYy1lTI4RgDSvEkmTqBrbpRNwla6I0MKhj"
+    "kWi30Kca+HELfg3tJUQxlYKQqQ7RjWFRTalYpoedTY3QKeZTLOvVksTSpIplTAjddZV+GBDItERSpBRbICOnWGEmyvd1"
+    "jusc1emEznOdp1qNV9PiQE0UWrzQivJ9XeK6RHUmoce5Hqc6G6+mx0E2UTjDC2eifF/bXNtU5xJ6nut5qo14NTMOjETh"
+    "Ei9civJ9vcz1MtX5hHa4dqguxKsV46CQKFznhetRvq8Pc32Y6qGEPsL1EaqH49WsOBhOFB7jhceifF8f5/o41SMJfYLr"
+    "E1SPxquV4mA0UXiKF56K8n19muvTVJcT+gzXZ6iuxKuNx0ElUXiWF56N8n19jutzVE8k9Hmuz6dTCn2fRA7+cqnk3ffY"
+    "nOD3cVWcxBJ9MzlVoAbMAnWgATSBBWAROAQcBo4AR4FlYAU4AZwETgGngbPAOeB24A7gAnARuAu4B7gPuB94AFgD1oEu"
+    "cBXYBLaAbWAA7AE3gXcA7wTeDbwXeB/wAeBDwEeAjwIfB54EPgl8Gvgs8DngC8CXgC8DXwW+DnwD+CbwLeDbwHeAHyhV"
+    "cQqnCx9+9PEnn372+RdffvX1N99+9/0PoH/6+ZdfL/z2+x9//vX3P/8ilEKXIshchgbRFnQ5ugJdia5CW9EYuhZdh7ah"
+    "69ENqIpuistuRrvRXnQrug2toAY6hHzURRvodnQXugfdjx7kZSZ5GD3GQ015Aj2FnkHPoxdRbmAav4JS9JtYFHZL2+nP"
+    "XEE1JnO5ckHPFwlJD1mT2VzW0HQ9r2mWpSraSq/phU1f2Fjz2kKrfbDnucJKt+0crDtBWGv6tYPNFv2hFcJu0/FXe57T"
+    "rQVtb8Nlrus6HmOz5awy1tt+3Qldn94w3XC7IQ9bHc89ysJGz6/zBR0/6LSDqNR3V+OmtbbnBuubfP2w1/VZdMg5OtYL"
+    "3KAWrDkdt9Zpe5utdrez1gxaQovufMzvtWodpxs2w2bbD/qu63a8Jn0U4VAzrDUER1hh0dUNq3Tx/8cC9hhP6ZYuZmBP"
+    "/db/n0Xs2XnEMTuT/sr8IFzPbbl+WAs3Oxd7gtCpr8MkesyuG/Q8dvKNtsBjoeXQD6jTW6FPIlyyFU2TCVHZtWfpQA07"
+    "eE6em9vOhh1smI+mNpuyYZ4ONsvaLGuzrM2yNsvaNGuzXpv12qzXZr0267VZr816bdZrs16b9dqsl05t+r2z8B+XSYKV"
+)
+# jnp.linalg.cholesky(a), which calls LAPACK on CPUs and cuSOLVER on GPUs
+CHOLESKY_OF_TWO_PLATFORMS = (
+    "eNqlVP9rI0UU3+nL67gMy7IsMZQwLiGE3BLaGEoptRz1rlzqcS29WspRjmPZJJt0r5vduLvpXRE5RA5RERERERERERER"
+    "ETlERPQU8Xf/Ef8F32yud+fdj75k35fPvPeZ92Y22dn+52VjP/d7UfDS9q530lnqrCw9r7E2Z6hLBiZU7UrVqTdb7eXV"
+    "9Y1NeG7urw7b5WYhQoi6UNosPqLw6FuvzwAYmcIm0C5WEtMW7YR8cxYLR0lCNLsFICptm1C0za2KadLXZChMWKyaJq9w"
+    "m1fpsavUj03C5/7mjuwwucgsQNlmcpnJNYZ1bGATeGWhyiVH12IMW7iIbVlvYEc2GS7LFsMVXMU1XMfzcpXhBl6Q5xlu"
+    "Ajc/ta7bP5L9Vll5ieEleZnhltxheNmpM50DZgcGq9fkugFffClAXgGGDGDkuB2mzWRO+68AfA04+oYzZ9E6w5yFzpn7"
+    "ZJkB01tyR+4CvGrAa3fkntyXB/IawIE8dHS9qFbmtzsO11UxmYeg9uJjzHNP7GALZgvk6DRrT2/62efyOoK8IT3pl4Ex"
+    "5rQedmvAd9/Lvt3eloEFrCx0JfAT/vonU2Lzez//QrdggU7u/T8sMCywbLjHdDY353JKrrjMdllFuqjrNnMpsVrgpu6C"
+    "IWwCTIoRTYv6A3SBCZVq0oKgjKoLqB5RK72NyPZYmfFSD4HpxlUGvLQIXKAhNrVqd4vK6UawdAXQuFrjvPR7CVr7aOga"
+    "v8h00EmLQhvASZuFptYrXdcGBDDnFQO9+V29TLGxMK9TbNnWswCcdqQLxxKAeGB1hSNUdLBq5S24UKFcKEOXHguE3oUF"
+    "kLjYJqAKDnSKBSSiLkjylsU8VfPV1oriWptxbDj/h8O+KGpgQBfLpIWaxsCqJLQOht5daUADnRp0jSaV1skqKhTz60TR"
+    "WGhiiYE7r15qLdZHDdFEx7Dot1yruWC20K5zYet6uSKMhrvWWHatctWxLNMqVxbKrqkLqzcNozyMtZOjKNGywak2TgbT"
+    "KNB6aeIP+n6We2HsDcIx/ddoaZBP01h5/STOcj/OZ/544qeBcrMgCvoFOJzGfWX9waDI8bMiIUxyv4inWZ6Mvb4fRSrM"
+    "Uz/OJsksZxCehINgVjVbHlNvSz2/fxzEA4+2HoajGTZMkzhXoJ/nadib5kGmZljKjvx0EMYjL1Wj3PRvL02zIPMIngTe"
+    "JIlOx0k6OQqz8Ywmno49GiEP85DmeoSlwSQKqXXtZph7I6VfUOrcyG2TedS1mlK1rfWPkijIjk+LObXR06d4dkKx5j/G"
+    "dO6szn0AakXPoyjp+ZF3dtaaN4n8fJikYyIbBLeLnDTIppFiHybazNfGPl3nZNqj1rVJGp74eaBFya0g1dRMPT/vH6lW"
+    "Mq24hiQ6CVI6kzwdesNhqE0n9B5E/oRO28sewc/cdXGDif1rp6+/AYdk7x6+CW/BO/AuvAfvwwewa93wfvD7QXiMe2NI"
+    "4BWKvypi+BA+wr2P4ZN/AcASRpc="
+)
+# the same, exported with jax_enable_x64: the index of the platform has 64 bits
+CHOLESKY_IN_64_BITS = (
+    "eNqlVP+L3FQQz7vZudfcI4QQ1rAsj7As6zYcd+tyHMd5nmdbumdpy/UspZRSQnY3u5dedrMm2WsPkSIiUkREREVERERE"
+    "REREihS/ISL+Nf7mz87L9nq2/dHZZL58Zt7nZTIve/HC3y8Zl/OgG4cvXtjxD9rL7dXlZzTW5gx1l4EJ0naqbr252FpZ"
+    "29g6sw1Pz/21wna4WYgQoi6UNoufKDy66vUZAJEpbALtIpOYtmgl5JuzWLgtlyQhnp0CEU7LJhhtc9sxTbpMhsKEVlVt"
+    "53C7yrlNumo7NgmfWzjhyjaTS8wClC0mV5hcZ9jAJnrAnUqVS46LFmO4hC1sy3oDV2ST4apcZLiG67iBm7gl1xiewjNy"
+    "k+FZ4Oan1nX7R7LfKivPMtyW5xiekxcZnncbTOeA2RWD1ety04AvvhQgLwJDBjB0F9tMm8mc9qgAfA04/IYzt2UdYW61"
+    "feQ+vsyA6S25I3cBXjHg1Tvysrwir8prAFfkdVfXi9XGMZFCfr3jCl3xkHkIai/8Z5O5xzazObM5cnS92pP7f/a5vIEg"
+    "fRnIXhkYY+7Sw/0M+O57GdrtC3JoASsLXQncx9/+ZEpsfu+nX2ggFujk/v6HBYYFlg33mM7m5jxOxY70mOOxise4h7rO"
+    "mQd6pchYetUDg9sEWAQgWhYaCDTPWalFCU4V0qOJ081rpZ8R2S4rM176AIHpxiUGvLQEXGBFnNFkZ5uWo8LOAxqXapyX"
+    "/ilB6zpWdA1PMx100gIM0kbhmyBIW4W2QXc6XhkQwJxXPGBBR3coNivzOsV2uToPIIBZTylT0eks8BKA8cAKhSNUdbBq"
+    "5W04VaEl4ECHbhsMvQNVcLG9QoCEGqwWCQSdrAtlWBNEjnyjta64NmccW7X/w2GfFnX6qjvokOaqKRPdGqENMPXOahOa"
+    "WG9Ax/BoaZOsokIxv0EUnlzkJQZL8+q8awsLUUM0kc4hfei1mgdyHe06F7aulxui0vDWGyue5ZSrrmWZVtkpVzxTF1Z3"
+    "GsV5NNYO9uJEy/qH2ijpT+NQ66ZJ0O8FWe5HY78fjeivSOsl4ywPxrny0zCfpuMZOpoEaajcLIzDXpEeTMc9ZYN+v6gJ"
+    "sqIgSvKgiKdZnoz8XhDHKszTYJxNkllNPzqI+uGD/Q7CNJ8RzCpH9JjL3aC3H477PuUH0XCGDdJknCswyPM06k7zMFPt"
+    "LGd7QdqPxkM/VV3dDG4vT7Mw8wmehP4kiQ9HSTrZi7LRjGY8HfnUTR7lETV7jKXhJI6oC+1mlPt+HIy6/UD5zyp18rkZ"
+    "8LzXoui4G9W9akfr7SVxmO0fFv1rwyff7tGbG2vBk4Qnj5Z7j+a0op1hnHSD2D+ajeZP4iAfJOmIqPvh7aImDbNprPYa"
+    "JNrM10YBDX0y7VJX2iSNDoI81OLkVphqqt1ukPf21INlWjGsJKZB0OvK04E/GETadEKnJQ4mNAg/O4ZP3F3ELSYuXz18"
+    "7XW4RvaNa2/CXXgL3oZ34F14D96HHeuG/0PQC6N93B1BAi9T/FURw4fwEe5+DJ/8C4qdV/g="
+)
 
 
-def model_of(folder, artifact, inputs, output):
+def model_of(folder, artifact, inputs, output, platforms=("CPU",)):
     """A SavedModel that calls a module, made without TensorFlow's tracing, which would refuse some."""
     file = saved_model_pb2.SavedModel(saved_model_schema_version=1)
     meta_graph = file.meta_graphs.add()
@@ -284,7 +348,7 @@ def model_of(folder, artifact, inputs, output):
     call = graph.node.add(name="call", op="XlaCallModule")
     call.attr["module"].s = zlib.decompress(base64.b64decode(artifact))
     call.attr["version"].i = 9
-    call.attr["platforms"].list.s.append(b"CPU")
+    call.attr["platforms"].list.s.extend(platform.encode() for platform in platforms)
     call.attr["Tout"].list.type.append(output.as_datatype_enum)
     call.attr["Sout"].list.shape.add(unknown_rank=True)
     signature.outputs["y"].name = "call:0"
@@ -446,3 +510,47 @@ def test_windows_need_not_fit_into_an_operand_of_any_size(rows, columns, tmp_pat
         return
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 5))
     np.testing.assert_array_equal(answer[0, :, :, 0], windows.max((2, 3)))
+
+
+def test_triangular_systems_have_sides_triangles_and_transposes(tmp_path):
+    shapes = {"a": (tf.float32, [3, 3]), "b": (tf.float32, [3, 3])}
+    model = model_of(tmp_path, TRIANGULAR_SYSTEMS, shapes, tf.float32)
+    a = np.array([[4, 1, -1], [1, 3, 0.5], [-1, 0.5, 2]])
+    b = np.array([[1, 2, -3], [0, 4, 5], [6, -1, 2]])
+    done = run(model, a=a.tolist(), b=b.tolist())
+    assert done.returncode == 0, done.stderr
+    answer = iter(np.array(json.loads(done.stdout)["outputs"]))
+    np.testing.assert_allclose(np.tril(next(answer)), np.linalg.cholesky(a), rtol=1e-5, atol=1e-6)
+
+    def solve(matrix, sides, left):
+        return np.linalg.solve(matrix, sides) if left else np.linalg.solve(matrix.T, sides.T).T
+
+    def expect(matrices, sides, left):
+        for matrix in matrices:
+            x = next(answer)
+            x = x + 1j * next(answer) if np.iscomplexobj(matrix) else x
+            np.testing.assert_allclose(x, solve(matrix, sides, left), rtol=1e-5, atol=1e-5)
+
+    for left, lower, unit in itertools.product((True, False), repeat=3):
+        for matrix, sides in ((a, b), (a + 1j * a.T, b - 1j * b)):
+            triangle = np.tril(matrix) if lower else np.triu(matrix)
+            if unit:
+                np.fill_diagonal(triangle, 1)
+            kinds = [triangle, triangle.T] + [triangle.conj().T] * np.iscomplexobj(matrix)
+            expect(kinds, sides, left)
+    np.testing.assert_allclose(next(answer), np.linalg.solve(np.tril(a), b), rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "artifact", [CHOLESKY_OF_TWO_PLATFORMS, CHOLESKY_IN_64_BITS], ids=["32 bits", "64 bits"]
+)
+def test_branches_of_other_platforms_need_no_translation(artifact, tmp_path):
+    """A matrix that is not positive definite has no Cholesky factor, which is no error."""
+    shapes = {"a": (tf.float32, [2, 2, 2])}
+    platforms = ("CPU", "CUDA")
+    model = model_of(tmp_path, artifact, shapes, tf.float32, platforms)
+    done = run(model, a=[[[1, 2], [2, 1]], [[4, 2], [2, 5]]])
+    assert done.returncode == 0, done.stderr
+    factors = np.array(json.loads(done.stdout)["outputs"], dtype=float)
+    np.testing.assert_array_equal(np.isnan(factors[0]), [[True, False], [True, True]])
+    np.testing.assert_allclose(factors[1], [[2, 0], [1, 2]])

@@ -138,6 +138,44 @@ def sizes(x):
     return jax.lax.conv_transpose(y, kernel, (2, 2), "SAME")
 
 
+def matrices(x):
+    """Linear algebra, for which JAX calls LAPACK. Vectors whose signs are open stand by magnitude."""
+    a = jnp.reshape(x, (-1, 4, 4))
+    tall = a[:, :, :2]
+    positive = a @ jnp.swapaxes(a, 1, 2) + jnp.eye(4)
+    values, vectors = jnp.linalg.eigh(positive)
+    left, singular, right = jnp.linalg.svd(tall, full_matrices=False)
+    complex_values, complex_vectors = jnp.linalg.eig(a)
+    rest = a @ complex_vectors - complex_vectors * complex_values[:, None, :]
+    system = jax.lax.linalg.triangular_solve
+    triangle, vectors_of_schur = jax.scipy.linalg.schur(positive)
+    parts = [
+        jnp.linalg.cholesky(positive),
+        jnp.linalg.cholesky(positive - 2 * jnp.eye(4)),  # NaN
+        system(positive, jnp.swapaxes(tall, 1, 2), lower=True, transpose_a=True),
+        system(positive, tall, left_side=True, unit_diagonal=True),
+        jnp.linalg.inv(positive),
+        jnp.linalg.det(a),
+        *jax.scipy.linalg.lu_factor(a),
+        *jnp.linalg.qr(tall, mode="complete"),
+        *jnp.linalg.qr(a),
+        values,
+        jnp.abs(vectors),
+        singular,
+        jnp.abs(left),
+        jnp.abs(right),
+        jnp.linalg.svd(a, compute_uv=False),
+        jnp.abs(rest),
+        jnp.sum(jnp.abs(complex_values), axis=1),
+        vectors_of_schur @ triangle @ jnp.swapaxes(vectors_of_schur, 1, 2),
+        *jax.lax.linalg.hessenberg(a),
+        *jax.lax.linalg.tridiagonal(positive),
+    ]
+    return jnp.concatenate(
+        [jnp.reshape(part, (x.shape[0], -1)).astype(jnp.float32) for part in parts], axis=1
+    )
+
+
 def strip(path):
     """Takes out what only debuggers read."""
     model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
@@ -172,6 +210,7 @@ def main():
     wave = np.cos(np.arange(120, dtype=np.float32) ** 2)
     save_program(signal, wave[:32].reshape(2, 16))
     save_program(numbers, wave[:48].reshape(3, 16))
+    save_program(matrices, wave[:48].reshape(3, 16))
     save_program(sizes, wave.reshape(2, 5, 6, 2), (None, None, None, 2), "b, h, w, ...")
     for make in (mlp, cnn, lstm):
         keras.utils.set_random_seed(7)
