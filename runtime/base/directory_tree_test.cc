@@ -12,6 +12,7 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class DirectoryTreeTest : public ::testing::Test {
  protected:
@@ -61,6 +62,21 @@ TEST_F(DirectoryTreeTest, OtherLinksAreFollowed) {
   ASSERT_TRUE(tree.ok()) << tree.status();
   EXPECT_THAT(tree->files, ElementsAre("a/b/x", "c/x", "y", "z"));
   EXPECT_THAT(tree->directories, ElementsAre("a", "a/b", "c"));
+}
+
+TEST_F(DirectoryTreeTest, LinksThatMultiplyPathsAreRefused) {
+  constexpr int kDepth = 40;
+  for (int i = 0; i < kDepth; ++i) {
+    const std::string name = "chain" + std::to_string(i);
+    Write(name + "/x");
+    if (i + 1 == kDepth) continue;
+    const std::string next = "../chain" + std::to_string(i + 1);
+    Link(next, name + "/left");
+    Link(next, name + "/right");
+  }
+  const auto tree = ReadDirectoryTree(root_);
+  EXPECT_TRUE(absl::IsResourceExhausted(tree.status())) << tree.status();
+  EXPECT_THAT(std::string(tree.status().message()), HasSubstr("symbolic links below " + root_));
 }
 
 TEST_F(DirectoryTreeTest, AMissingRootIsAnError) {
