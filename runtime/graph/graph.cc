@@ -1,8 +1,10 @@
 #include "runtime/graph/graph.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -15,12 +17,31 @@ namespace {
 // cannot ask for gigabytes.
 constexpr size_t kMaxEnds = 1 << 16;
 
-template <typename T>
-void SwapErase(std::vector<T>& list, const T& value) {
-  auto it = std::find(list.begin(), list.end(), value);
-  if (it == list.end()) return;
-  *it = std::move(list.back());
-  list.pop_back();
+// Returns where in `uses` a use is erased next, if users are taken in the order in which they were
+// added, or in reverse. A hint that may be wrong: it belongs to no list in particular, but lists
+// that are erased from in turn rarely share one.
+size_t& PlaceHint(const std::vector<Use>& uses) {
+  static thread_local std::array<size_t, 64> hints = {};
+  return hints[absl::Hash<const void*>()(&uses) % hints.size()];
+}
+
+// Puts the last use in the place of the erased one. The search goes from the place of the latest
+// erasure to both ends, so that a pass that takes the users of one output in turn needs no square
+// of their number.
+void EraseUse(std::vector<Use>& uses, const Use& use) {
+  size_t& hint = PlaceHint(uses);
+  size_t before = std::min(hint, uses.size()), after = before;
+  while (before > 0 || after < uses.size()) {
+    for (const bool is_after : {true, false}) {
+      if (is_after ? after == uses.size() : before == 0) continue;
+      const size_t at = is_after ? after++ : --before;
+      if (!(uses[at] == use)) continue;
+      uses[at] = uses.back();
+      uses.pop_back();
+      hint = at;
+      return;
+    }
+  }
 }
 
 // Keeps the order of the rest: control edges are exported in it.
@@ -202,7 +223,7 @@ absl::Status Graph::Connect(Endpoint from, Node* to, int input) {
 void Graph::DropInput(Node* node, int input) {
   Endpoint& from = node->inputs_[input];
   if (from.node == nullptr) return;
-  SwapErase(from.node->uses_[from.index], Use{node, input});
+  EraseUse(from.node->uses_[from.index], Use{node, input});
   from = Endpoint{};
 }
 

@@ -1,5 +1,10 @@
 #include "runtime/graph/graph.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -127,6 +132,49 @@ TEST(GraphTest, ControlEdgesAreUniqueAndMove) {
   EXPECT_TRUE(a->control_outputs().empty());
   graph.RemoveControlEdge(b, c);
   EXPECT_TRUE(c->control_inputs().empty());
+}
+
+TEST(GraphTest, TheUsersOfOneOutputAreMovedInTurn) {
+  constexpr int kUsers = 200'000;
+  constexpr int kRounds = 6;
+  Graph graph;
+  Node* from = AddFloat(graph, "a");
+  Node* to = AddFloat(graph, "b");
+  std::vector<Node*> users;
+  for (int i = 0; i < kUsers; ++i) {
+    users.push_back(
+        graph.AddNode(absl::StrCat("n", i), "AddV2", {{"T", DType::kFloat}}, {{from, 0}, {to, 0}})
+            .value());
+  }
+  // A search through all users for each of them would take minutes.
+  for (int round = 0; round < kRounds; ++round) {
+    for (Node* user : users) {
+      ASSERT_TRUE(graph.Connect({to, 0}, user, 0).ok());
+      ASSERT_TRUE(graph.Connect({from, 0}, user, 1).ok());
+    }
+    std::swap(from, to);
+    std::reverse(users.begin(), users.end());
+  }
+  EXPECT_EQ(from->uses(0).size(), static_cast<size_t>(kUsers));
+  for (Node* user : users) graph.Remove(user);
+  EXPECT_TRUE(from->uses(0).empty());
+  EXPECT_TRUE(to->uses(0).empty());
+}
+
+TEST(GraphTest, UsesAreErasedInAnyOrder) {
+  constexpr int kUsers = 101;
+  Graph graph;
+  Node* a = AddFloat(graph, "a");
+  std::vector<Node*> users;
+  for (int i = 0; i < kUsers; ++i) {
+    users.push_back(
+        graph.AddNode(absl::StrCat("n", i), "Neg", {{"T", DType::kFloat}}, {{a, 0}}).value());
+  }
+  for (int i = 0; i < kUsers; ++i) {
+    graph.Remove(users[i * 37 % kUsers]);
+    ASSERT_EQ(a->uses(0).size(), static_cast<size_t>(kUsers - 1 - i));
+    for (const Use& use : a->uses(0)) ASSERT_EQ(use.node->input(0).node, a);
+  }
 }
 
 TEST(GraphTest, CloneIsIndependentAndKeepsIds) {
