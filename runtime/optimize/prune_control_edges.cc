@@ -1,9 +1,12 @@
 #include "runtime/optimize/prune_control_edges.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
@@ -24,17 +27,25 @@ absl::flat_hash_set<Node*> VisitDependents(Node* start, const Node* from, const 
                                            absl::FunctionRef<bool(Node*)> visit) {
   absl::flat_hash_set<Node*> seen{start};
   std::vector<Node*> queue{start};
+  // A node may have thousands of users, which are not looked at once there are kMaxNodes nodes.
+  const auto is_full = [&] { return seen.size() >= kMaxNodes; };
   const auto add = [&](const Node* node, Node* next) {
     if (node == from && next == to) return;
-    if (seen.size() < kMaxNodes && seen.insert(next).second) queue.push_back(next);
+    if (seen.insert(next).second) queue.push_back(next);
   };
   for (size_t i = 0; i < queue.size(); ++i) {
     Node* const node = queue[i];
     if (!visit(node)) continue;
     for (int output = 0; output < node->num_outputs(); ++output) {
-      for (const Use& use : node->uses(output)) add(node, use.node);
+      for (const Use& use : node->uses(output)) {
+        if (is_full()) break;
+        add(node, use.node);
+      }
     }
-    for (Node* next : node->control_outputs()) add(node, next);
+    for (Node* next : node->control_outputs()) {
+      if (is_full()) break;
+      add(node, next);
+    }
   }
   return seen;
 }
@@ -67,14 +78,16 @@ bool MayAssert(const Node& node, const FunctionLibrary* library) {
   return node.op().Has(OpTrait::kAsserts);
 }
 
-// The assertions that run before each node of a graph, itself included, as bits.
+// The assertions that run before each node of a graph, itself included, as bits. Control edges are
+// to be removed by RemoveEdge().
 class Assertions {
  public:
   Assertions(const Graph& graph, const std::vector<Node*>& order) : before_(graph.id_bound()) {
     const FunctionLibrary* const library = graph.library().get();
     uint64_t next = 1;
     for (const Node* node : order) {
-      uint64_t& before = before_[node->id()] = Before(*node, nullptr);
+      uint64_t& before = before_[node->id()];
+      ForEachSource(*node, [&](uint64_t source) { before |= source; });
       if (!MayAssert(*node, library)) continue;
       before |= next;
       if (next != kOthers) next <<= 1;
@@ -83,28 +96,56 @@ class Assertions {
 
   // Returns true if an assertion runs before `to` by this control edge alone. Removing an edge for
   // which that is false changes what runs before any node in no way.
-  bool AreOrderedBy(const Node& from, const Node& to) const {
+  bool AreOrderedBy(const Node& from, const Node& to) {
     const uint64_t before = before_[from.id()];
-    return (before & ~Before(to, &from)) != 0 || (before & kOthers) != 0;
+    if (before == 0 || (before & kOthers) != 0) return before != 0;
+    const Counts& counts = SourcesOf(to);
+    bool is_only = false;
+    ForEachBit(before, [&](int bit) { is_only = is_only || counts[bit] == 1; });
+    return is_only;
+  }
+
+  void RemoveEdge(Graph& graph, Node* from, Node* to) {
+    if (const uint64_t before = before_[from->id()]; before != 0) {
+      Counts& counts = SourcesOf(*to);
+      ForEachBit(before, [&](int bit) { --counts[bit]; });
+    }
+    graph.RemoveControlEdge(from, to);
   }
 
  private:
+  // By bit, the edges to a node by which an assertion runs before it.
+  using Counts = std::array<int, 64>;
+
   // All assertions that have no bit of their own.
   static constexpr uint64_t kOthers = uint64_t{1} << 63;
 
-  // Leaves the control edge from `ignored` out.
-  uint64_t Before(const Node& node, const Node* ignored) const {
-    uint64_t before = 0;
+  // Calls visit(assertions before the source) for each edge to a node.
+  void ForEachSource(const Node& node, absl::FunctionRef<void(uint64_t)> visit) const {
     for (const Endpoint& input : node.inputs()) {
-      if (input.node != nullptr) before |= before_[input.node->id()];
+      if (input.node != nullptr) visit(before_[input.node->id()]);
     }
-    for (const Node* control : node.control_inputs()) {
-      if (control != ignored) before |= before_[control->id()];
+    for (const Node* control : node.control_inputs()) visit(before_[control->id()]);
+  }
+
+  static void ForEachBit(uint64_t bits, absl::FunctionRef<void(int)> visit) {
+    for (; bits != 0; bits &= bits - 1) visit(std::countr_zero(bits));
+  }
+
+  // Counts once for each node: an init op has thousands of edges, which are looked at in turn.
+  Counts& SourcesOf(const Node& node) {
+    const auto [found, is_new] = sources_.try_emplace(&node);
+    Counts& counts = found->second;
+    if (is_new) {
+      counts.fill(0);
+      ForEachSource(node,
+                    [&](uint64_t source) { ForEachBit(source, [&](int bit) { ++counts[bit]; }); });
     }
-    return before;
+    return counts;
   }
 
   std::vector<uint64_t> before_;  // by node id
+  absl::flat_hash_map<const Node*, Counts> sources_;
 };
 
 }  // namespace
@@ -141,7 +182,7 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
     }
     for (const Node* to : node->control_outputs()) join(to);
   }
-  const Assertions assertions(graph, order);
+  Assertions assertions(graph, order);
   for (Node* from : order) {
     const std::vector<Node*> outputs = from->control_outputs();
     for (Node* to : outputs) {
@@ -152,7 +193,7 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
           (assertions.AreOrderedBy(*from, *to) || !IsRedundant(item, library, from, to))) {
         continue;
       }
-      graph.RemoveControlEdge(from, to);
+      assertions.RemoveEdge(graph, from, to);
       *changed = true;
     }
   }

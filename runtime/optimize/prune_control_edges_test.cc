@@ -101,6 +101,37 @@ TEST_F(PruneControlEdgesTest, AReadThroughAReferenceIsOrderedByItsEdgeAlone) {
   EXPECT_TRUE(Survives(written.node, late.node));
 }
 
+TEST_F(PruneControlEdgesTest, ManyWritesMayPrecedeOneNode) {
+  constexpr int kWrites = 150'000;
+  Node* const all = g_.OpNode("NoOp", {});
+  for (int i = 0; i < kWrites; ++i) {
+    Node* const write = g_.OpNode("AssignVariableOp", {handle_, x_}, {{"dtype", DType::kFloat}});
+    g_.graph.AddControlEdge(write, all);
+  }
+  Node* const last = g_.OpNode("NoOp", {});
+  g_.graph.AddControlEdge(all, last);
+  g_.Keep(last);
+  // A walk over all writes for each of them would take minutes.
+  g_.Apply(PruneControlEdgesPass());
+  EXPECT_EQ(all->control_inputs().size(), static_cast<size_t>(kWrites));
+}
+
+TEST_F(PruneControlEdgesTest, OneOfTwoEdgesByWhichAnAssertionPrecedesANodeStays) {
+  const Endpoint is_good = g_.Op("Less", {x_, g_.Op("Neg", {x_})});
+  Node* const guard =
+      g_.OpNode("Assert", {is_good, x_}, {{"T", std::vector<DType>{DType::kFloat}}});
+  Node* const derivative = g_.Op("Square", {x_}).node;
+  std::vector<Endpoint> guarded;
+  for (int i = 0; i < 2; ++i) {
+    guarded.push_back(g_.Op("Identity", {x_}));
+    g_.graph.AddControlEdge(guard, guarded[i].node);
+    g_.graph.AddControlEdge(guarded[i].node, derivative);
+  }
+  g_.Result(g_.Op("Mul", {g_.Op("Mul", guarded), g_.Op("Exp", {{derivative, 0}})}));
+  g_.Apply(PruneControlEdgesPass());
+  EXPECT_EQ(derivative->control_inputs().size(), 1u);
+}
+
 TEST_F(PruneControlEdgesTest, EdgesIntoPreservedNodesStay) {
   Node* target = g_.OpNode("NoOp", {});
   g_.Keep(target);
