@@ -93,6 +93,8 @@ absl::Status FoldPadPass::Run(OptimizationItem& item, bool* changed) const {
       AttrMap attrs = window->attrs();
       attrs.insert_or_assign("padding", std::string("EXPLICIT"));
       attrs.insert_or_assign("explicit_paddings", *paddings);
+      // Images without rows or columns have nothing but padding, which the pool must know.
+      if (window->IsOp("MaxPool")) attrs.insert_or_assign("_pads_zeros", true);
       std::vector<Endpoint> inputs = window->inputs();
       inputs[0] = pad->input(0);
       ASSIGN_OR_RETURN(

@@ -59,6 +59,22 @@ TEST(FoldPadTest, OnlyTheMaximumOfWhatIsNotNegativeTakesZeros) {
   EXPECT_FALSE(i.Apply(kFold));
 }
 
+TEST(FoldPadTest, ImagesWithoutRowsAreNothingButPadding) {
+  AttrMap attrs = Window("VALID");
+  attrs["ksize"] = std::vector<int64_t>{1, 2, 2, 1};
+  PassTestGraph g;
+  const Endpoint relu = g.Op("Relu", {g.Arg(DType::kFloat)});
+  g.Result(g.Op("MaxPool", {Pad(g, relu, {0, 0, 1, 1, 1, 1, 0, 0})}, attrs));
+  EXPECT_TRUE(g.ExpectSameResults(kFold, {Tensor::Of<float>({2, 0, 6, 1}, {})}));
+  for (const Shape& shape : {Shape{2, 0, 6, 1}, Shape{2, 4, 0, 1}, Shape{2, 0, 0, 1}}) {
+    const auto results = g.Run({Tensor::Zeros(DType::kFloat, shape).value()});
+    ASSERT_TRUE(results.ok()) << results.status();
+    for (const float y : results->front().flat<float>()) EXPECT_EQ(y, 0);
+    EXPECT_GT(results->front().num_elements(), 0);
+  }
+  EXPECT_TRUE(g.Run({Tensor::Zeros(DType::kFloat, {0, 4, 4, 1}).value()}).ok());
+}
+
 TEST(FoldPadTest, OtherUsersKeepThePad) {
   PassTestGraph g;
   const Endpoint padded = Pad(g, g.Arg(DType::kFloat), {0, 0, 1, 1, 1, 1, 0, 0});

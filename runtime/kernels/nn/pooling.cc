@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/pool_window.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
@@ -49,18 +50,27 @@ REGISTER_KERNEL("AvgPool3D", DevicesOf<AveragePool>, AvgPool3D);
 
 // Max pooling of images. The window may also reach over channels: see CheckChannelWindow(). Strides
 // over points do not count then. The attribute `_propagates_nan` marks the pools of XLA
-// (runtime/stablehlo/translate_reductions.cc), whose windows do not reach over channels.
+// (runtime/stablehlo/translate_reductions.cc), whose windows do not reach over channels. With
+// `_pads_zeros` the padding counts as zeros where there is nothing else
+// (runtime/optimize/fold_pad).
 class MaxPool2D {
  public:
   explicit MaxPool2D(const KernelBuild& build)
       : rule_(build.has_attr("_propagates_nan") ? MaxPoolRule::kPropagateNan
                                                 : MaxPoolRule::kIgnoreNan),
+        pads_zeros_(build.has_attr("_pads_zeros")),
+        fill_(build),
         pool_(build),
         channel_pool_(build) {}
 
   absl::Status Run(KernelContext& ctx, const PoolWindow& window) const {
-    if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window, rule_);
     const Tensor& input = ctx.input(0);
+    if (pads_zeros_ && input.num_elements() == 0) {
+      ASSIGN_OR_RETURN(const PoolShape shape, window.Geometry(input.shape()));
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, window.OutputShape(shape)));
+      return fill_(ctx, nullptr, output);
+    }
+    if (!window.reaches_over_channels()) return RunPool(ctx, pool_, window, rule_);
     RETURN_IF_ERROR(CheckChannelWindow(window, input.shape()));
     Shape shape = input.shape();
     shape.SetDim(3, shape.dim(3) / window.ksize[3]);
@@ -70,10 +80,12 @@ class MaxPool2D {
 
  private:
   const MaxPoolRule rule_;
+  const bool pads_zeros_;
+  const Primitive<Fill> fill_;
   const Primitive<MaxPool> pool_;
   const Primitive<ChannelMaxPool> channel_pool_;
 };
-constexpr auto kMaxPoolDevices = DevicesOf<MaxPool, ChannelMaxPool>;
+constexpr auto kMaxPoolDevices = DevicesOf<MaxPool, ChannelMaxPool, Fill>;
 
 class MaxPoolKernel : public OpKernel {
  public:
