@@ -96,6 +96,27 @@ TEST(FuseLayerNormTest, ParametersThatBroadcastInAnotherWayStay) {
   }
 }
 
+TEST(FuseLayerNormTest, ParametersOfAHigherRankThanAnUnknownInputRaiseIt) {
+  for (const bool sums : {false, true}) {
+    PassTestGraph g;
+    const Endpoint a = g.Arg(DType::kFloat), b = g.Arg(DType::kFloat);
+    const Endpoint x = sums ? g.Op("AddV2", {a, b}) : a;
+    g.Result(LayerNorm(g, x, {.parameters = {1, 1, 40}}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Scattered({5, 40}), Ramp({1, 40}, 0.1f)}, kTolerance));
+    EXPECT_EQ(g.CountOf("_LayerNorm"), 1);
+  }
+}
+
+TEST(FuseLayerNormTest, WithoutRowsThereIsNothingToNormalise) {
+  for (const bool sums : {false, true}) {
+    PassTestGraph g;
+    const Endpoint a = g.Arg(DType::kFloat), b = g.Arg(DType::kFloat);
+    g.Result(LayerNorm(g, sums ? g.Op("AddV2", {a, b}) : a));
+    EXPECT_TRUE(g.ExpectSameResults(
+        kFuse, {Tensor::Of<float>({0, 3, 40}, {}), Tensor::Of<float>({0, 3, 40}, {})}));
+  }
+}
+
 TEST(FuseLayerNormTest, AnotherMeanThanThatOfTheVarianceStays) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), other = g.Arg(DType::kFloat);

@@ -38,13 +38,15 @@ class LayerNormKernel : public OpKernel {
     }
     const int64_t columns = x.dim(rank - 1);
     const int64_t rows = columns == 0 ? 0 : x.num_elements() / columns;
+    const Shape shape = OutputShape(x.shape(), gamma.shape());
     // Rows are written where they were read, if nobody else reads them.
     Tensor* output = nullptr;
     if (broadcast.has_value()) {
+      broadcast.Reshape(shape);
       ctx.set_output(0, std::move(broadcast));
       output = &ctx.output(0);
     } else {
-      ASSIGN_OR_RETURN(output, ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
+      ASSIGN_OR_RETURN(output, ctx.ForwardOrAllocateOutput({0}, 0, shape));
     }
     return layer_norm_(ctx, {.rows = rows,
                              .columns = columns,
@@ -57,6 +59,14 @@ class LayerNormKernel : public OpKernel {
   }
 
  private:
+  // Parameters with more dimensions than x, all but the last of them 1, broadcast it to their rank.
+  static Shape OutputShape(const Shape& x, const Shape& parameters) {
+    Shape shape;
+    for (int i = x.rank(); i < parameters.rank(); ++i) shape.AddDim(1);
+    for (const int64_t dim : x.dims()) shape.AddDim(dim);
+    return shape;
+  }
+
   const Primitive<LayerNorm> layer_norm_;
   const float epsilon_;
   const int64_t axis_;
