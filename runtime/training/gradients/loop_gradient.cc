@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/control_flow_nodes.h"
+#include "runtime/training/gradients/handle_dtype.h"
 
 namespace tessera {
 namespace {
@@ -221,37 +222,14 @@ class LoopGradient {
       sums_.push_back(AddVariable(ZerosLike(constant)));
       return;
     }
-    const DType dtype = DTypeOfVariable(enter);
+    const absl::StatusOr<DType> dtype = DTypeOfHandle(graph_, {enter, 0});
+    if (!dtype.ok()) {
+      d_.backward().Fail(
+          Annotate(dtype.status(), absl::StrCat("the gradient of loop '", frame_.name, "': ")));
+      return;
+    }
     sums_.push_back(AddVariable(
-        Call("Fill", {Call("VariableShape", {constant}), d_.backward().Scalar(dtype, 0)})));
-  }
-
-  // The dtype of the variable whose handle enters the loop: that of the op which makes the handle,
-  // or, in a function that has it as an argument, that with which the body reads it. Either may be
-  // behind conditions and other loops.
-  static DType DTypeOfVariable(const Node* enter) {
-    const Node* maker = enter;
-    while (maker != nullptr && (IsEnter(*maker) || IsSwitch(*maker) || maker->IsOp("Identity"))) {
-      maker = maker->input(0).node;
-    }
-    if (maker != nullptr) {
-      const auto dtype = maker->attr<DType>("dtype");
-      if (dtype.ok()) return *dtype;
-    }
-    std::vector<const Node*> passing = {enter};  // nodes that pass the handle on
-    for (size_t i = 0; i < passing.size(); ++i) {
-      for (int output = 0; output < passing[i]->num_outputs(); ++output) {
-        if (passing[i]->output_type(output) != DType::kResource) continue;
-        for (const Use& use : passing[i]->uses(output)) {
-          const auto dtype = use.node->attr<DType>("dtype");
-          if (dtype.ok()) return *dtype;
-          if (std::find(passing.begin(), passing.end(), use.node) == passing.end()) {
-            passing.push_back(use.node);
-          }
-        }
-      }
-    }
-    return DType::kFloat;
+        Call("Fill", {Call("VariableShape", {constant}), d_.backward().Scalar(*dtype, 0)})));
   }
 
   void DifferentiateBody() {
