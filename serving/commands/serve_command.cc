@@ -26,6 +26,7 @@
 #include "serving/commands/check_config.h"
 #include "serving/commands/unknown_argument.h"
 #include "serving/server/config_report.h"
+#include "serving/server/descriptor_limit.h"
 #include "serving/server/effective_config.h"
 #include "serving/server/flag_facts.h"
 #include "serving/server/platform_config.h"
@@ -242,6 +243,7 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
   // disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
   const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
   SignalWatcher signals(grace + kUnloadLimit);
   absl::StatusOr<std::unique_ptr<Server>> server = MakeServer(options);
