@@ -89,7 +89,8 @@ absl::Status Server::Start() {
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   // Asked before models load, which may take long.
   for (const absl::Status& is_free :
-       {CheckPortIsFree(options_.port), CheckSocketIsFree(options_.grpc_socket_path)}) {
+       {CheckDescriptorsAreFree(kDescriptorsToListen), CheckPortIsFree(options_.port),
+        CheckSocketIsFree(options_.grpc_socket_path)}) {
     RETURN_IF_ERROR(Annotate(is_free, "Failed to BuildAndStart gRPC server: "));
   }
   RETURN_IF_ERROR(OpenAccessLog());

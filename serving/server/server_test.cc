@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -131,6 +133,25 @@ TEST_F(ServerTest, FailsToStartWithAModelThatDoesNotLoad) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("1 servable(s) did not become available: {{{name: default version: 7} due "
                         "to error: NOT_FOUND: Specified file path does not appear to contain"));
+}
+
+TEST_F(ServerTest, ALackOfDescriptorsIsToldBeforeModelsLoad) {
+  options_.model_base_path = HalfPlusTwo();
+  options_.access_log = JoinPath(root_, "access_log");  // made before models load
+  const std::unique_ptr<Server> server = MakeServer();
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  const int lowest_free = dup(STDERR_FILENO);
+  close(lowest_free);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(lowest_free) + 4;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+
+  const absl::Status status = server->Start();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Too many open files: "));
+  EXPECT_FALSE(FileExists(options_.access_log));
 }
 
 TEST_F(ServerTest, StopEndsAStartThatWaitsForAModel) {

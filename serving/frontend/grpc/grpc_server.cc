@@ -20,10 +20,6 @@ namespace {
 // The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
-// The descriptors that must be free before gRPC starts: those of its events and of what it listens
-// on, and a few for the first connections.
-constexpr int kDescriptorsToListen = 8;
-
 // Removes the socket that a server left behind when it crashed, because binding would fail.
 // Errors: INVALID_ARGUMENT if a server listens on it, which would no longer be found.
 absl::Status RemoveStaleSocket(const std::string& path) {

@@ -16,6 +16,10 @@ absl::Status CheckPortIsFree(int port);
 // left behind when it crashed is OK. Errors: INVALID_ARGUMENT.
 absl::Status CheckSocketIsFree(const std::string& path);
 
+// The descriptors that must be free before gRPC starts: those of its events and of its listeners,
+// and a few for the first connections.
+inline constexpr int kDescriptorsToListen = 8;
+
 // Returns OK if the process may open `count` more file descriptors now.
 // Errors: RESOURCE_EXHAUSTED with the limit and how to raise it.
 absl::Status CheckDescriptorsAreFree(int count);
