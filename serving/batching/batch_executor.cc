@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/batching/batch_assembly.h"
 
@@ -45,7 +46,10 @@ void BatchExecutor::Execute(absl::Time now, Batch* batch) const {
       for (size_t i = 0; i < part.task->feeds.size(); ++i) metrics_.RecordInput(part.rows());
     }
   }
-  const auto run = [&](const Parts& parts) { return Run(parts, deadline, batch->is_counted); };
+  // Many requests wait for this thread, so that an exception must not pass.
+  const auto run = [&](const Parts& parts) {
+    return CatchExceptions("the batch", [&] { return Run(parts, deadline, batch->is_counted); });
+  };
   for (const Parts& parts : Group(*batch)) {
     const absl::Status status = run(parts);
     const bool run_again = parts.size() > 1 && !status.ok() && MayBeOnePartsFault(status);

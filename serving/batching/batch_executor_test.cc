@@ -1,6 +1,7 @@
 #include "serving/batching/batch_executor.h"
 
 #include <deque>
+#include <new>
 
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
@@ -136,6 +137,19 @@ TEST_F(BatchExecutorTest, MergedRunThatFailsIsTriedOneByOne) {
   EXPECT_THAT(Output(2), ElementsAre(4));
   EXPECT_EQ(batch_.parts[1].status, absl::OutOfRangeError("negative"));
   EXPECT_THAT(callable_->run_rows(), ElementsAre(3, 1, 1, 1));
+}
+
+TEST_F(BatchExecutorTest, LackOfMemoryFailsTheRequestsThatNeedTooMuch) {
+  on_run_ = [](const RunOptions&, absl::Span<const Tensor> feeds) -> absl::Status {
+    if (feeds[0].dim(0) > 1) throw std::bad_alloc();
+    return absl::OkStatus();
+  };
+  Add(Tensor::Vector<float>({2}));
+  Add(Tensor::Vector<float>({4, 6}));
+  Execute();
+  EXPECT_THAT(Output(0), ElementsAre(3));
+  EXPECT_EQ(batch_.parts[1].status,
+            absl::ResourceExhaustedError("the batch: there is not enough memory"));
 }
 
 TEST_F(BatchExecutorTest, RunThatIsTooLateIsNotTriedAgain) {

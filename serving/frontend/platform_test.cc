@@ -1,10 +1,13 @@
 // A platform of a test's own, served by all protocols, which know the Servable interface alone.
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -28,6 +31,13 @@ namespace fs = std::filesystem;
 namespace tfs = tensorflow::serving;
 using ::testing::HasSubstr;
 
+// While this is set, every call of an EchoServable finds no memory.
+std::atomic<bool> lacks_memory = false;
+
+void Allocate() {
+  if (lacks_memory) throw std::bad_alloc();
+}
+
 // Answers Predict with its input "in" as its output "out".
 class EchoServable : public Servable {
  public:
@@ -41,6 +51,7 @@ class EchoServable : public Servable {
 
   absl::Status Predict(const PredictRequest& request, const CallOptions&,
                        PredictResult* result) const override {
+    Allocate();
     const auto signature = info().signatures.find(kDefaultSignature);
     if (request.input_names.size() != 1 || request.input_names[0] != "in") {
       return absl::InvalidArgumentError("an echo needs one input, 'in'");
@@ -50,6 +61,22 @@ class EchoServable : public Servable {
     result->signature_name = signature->first;
     result->outputs.push_back({signature->second.outputs.begin()->first, *std::move(input)});
     return absl::OkStatus();
+  }
+  absl::Status Classify(const ExamplesRequest& request, const CallOptions& options,
+                        ClassifyResult* result) const override {
+    Allocate();
+    return Servable::Classify(request, options, result);
+  }
+  absl::Status MultiInference(absl::Span<const InferenceTask> tasks,
+                              absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
+                              const CallOptions& options,
+                              std::vector<InferenceResult>* results) const override {
+    Allocate();
+    return Servable::MultiInference(tasks, examples, options, results);
+  }
+  void FillSignatureDefs(tfs::SignatureDefMap* map) const override {
+    Allocate();
+    Servable::FillSignatureDefs(map);
   }
 };
 
@@ -196,6 +223,44 @@ TEST_F(PlatformTest, MetadataAreMadeFromTheSignatures) {
   EXPECT_THAT(AskByRest("GET", "/v1/models/m/metadata"),
               HasSubstr(R"("inputs":{"in":{"dtype":"DT_FLOAT")"));
   EXPECT_THAT(AskByRest("GET", "/v1/models/m"), HasSubstr(R"("state":"AVAILABLE")"));
+}
+
+TEST_F(PlatformTest, LackOfMemoryEndsARequestAndNotTheServer) {
+  const absl::Cleanup has_memory = [] { lacks_memory = false; };
+  lacks_memory = true;
+  const std::string error = R"({"error":"therequest:thereisnotenoughmemory"})";
+  EXPECT_EQ(AskByRest("POST", "/v1/models/m:predict", R"({"instances": [1]})"), error);
+  EXPECT_EQ(AskByRest("POST", "/v1/models/m:classify", R"({"examples": [{"x": 1}]})"), error);
+  EXPECT_EQ(AskByRest("GET", "/v1/models/m/metadata"), error);
+  EXPECT_EQ(
+      AskByRest("POST", "/v2/models/m/infer",
+                R"({"inputs": [{"name": "in", "datatype": "FP32", "shape": [1], "data": [1]}]})"),
+      error);
+
+  const auto check = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "the request: there is not enough memory");
+  };
+  const auto ask = [&](auto method, const auto& request, auto response) {
+    grpc::ClientContext context;
+    check((stub_.get()->*method)(&context, request, &response));
+  };
+  using Stub = tfs::PredictionService::Stub;
+  ask(&Stub::Predict, Parse<tfs::PredictRequest>("model_spec { name: 'm' }"),
+      tfs::PredictResponse());
+  ask(&Stub::Classify, Parse<tfs::ClassificationRequest>("model_spec { name: 'm' }"),
+      tfs::ClassificationResponse());
+  ask(&Stub::MultiInference,
+      Parse<tfs::MultiInferenceRequest>("tasks { model_spec { name: 'm' } }"),
+      tfs::MultiInferenceResponse());
+  ask(&Stub::GetModelMetadata,
+      Parse<tfs::GetModelMetadataRequest>(
+          "model_spec { name: 'm' } metadata_field: 'signature_def'"),
+      tfs::GetModelMetadataResponse());
+
+  lacks_memory = false;
+  EXPECT_EQ(AskByRest("POST", "/v1/models/m:predict", R"({"instances": [1]})"),
+            R"({"predictions":[1.0]})");
 }
 
 }  // namespace

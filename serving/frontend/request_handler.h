@@ -39,6 +39,9 @@ namespace tessera::serving {
 
 class ServedModels;
 
+// Begins the message of a status that stands for an exception of a request, see CatchExceptions().
+inline constexpr absl::string_view kTheRequest = "the request";
+
 // The logs to which requests are written, each null if there is none.
 struct RequestLogging {
   const RequestLog* requests = nullptr;  // a sample of those that were answered

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/admin/admin_access.h"
@@ -117,7 +118,12 @@ class AdminServer::Impl {
   }
 
   HttpReply Answer(const HttpRequest& request) const {
-    return ForBrowsers(Find(request).route->handler(request));
+    HttpReply reply;
+    const absl::Status status = CatchExceptions("the request", [&] {
+      reply = Find(request).route->handler(request);
+      return absl::OkStatus();
+    });
+    return ForBrowsers(status.ok() ? std::move(reply) : ErrorReply(status));
   }
 
   static HttpReply ForBrowsers(HttpReply reply) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "runtime/base/exception_status.h"
 #include "serving/core/request_pool.h"
 #include "serving/frontend/admit.h"
 #include "serving/frontend/request_handler.h"
@@ -26,8 +27,8 @@ inline constexpr size_t kInlineBytes = 512 << 10;
 
 // Calls `read()`, which parses `message` and goes on with the call, on this thread of gRPC's; on
 // the pool if the message is so large that other calls would notice how long parsing holds the
-// thread. The model is not known before that, so the closure belongs to no model's share. `message`
-// must live until the call ends, as gRPC's requests do.
+// thread. `read()` must not throw. The model is not known before that, so the closure belongs to no
+// model's share. `message` must live until the call ends, as gRPC's requests do.
 template <typename Call, typename Read>
 void DispatchRead(RequestPool* pool, Call* call, const grpc::ByteBuffer& message, Read read) {
   if (message.Length() <= kInlineBytes) [[likely]]
@@ -63,7 +64,8 @@ void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view mode
   const bool runs_here = may_run_here && call->size_bytes() <= kInlineBytes &&
                          call->model->TypicalRunTime(signature) < kInlineRunTime;
   auto answer_and_reply = [dispatch, call, model_name, signature, answer = std::move(answer)] {
-    const absl::Status status = answer(*call, call->model);
+    const absl::Status status =
+        CatchExceptions(kTheRequest, [&] { return answer(*call, call->model); });
     if (dispatch.handler->FallBack(status, {signature}, call->options(), &call->model)) {
       return AnswerCall(dispatch, call, model_name, answer, /*may_run_here=*/true);
     }

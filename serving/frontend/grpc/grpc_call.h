@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
+#include "runtime/base/exception_status.h"
 #include "serving/frontend/grpc/grpc_status.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/servables/inference_request.h"
@@ -122,7 +123,7 @@ absl::Status NotThisMessage(absl::string_view type_name);
 //   auto* call = new MessageCall<Request, Response>(context, *request_bytes, response_bytes,
 //                                                  handler, "Classify");
 //   if (!call->Read(*request_bytes)) return call;
-//   call->Reply(Answer(call->request, call->options(), &call->response));
+//   call->ReplyWith([&] { return Answer(call->request, call->options(), &call->response); });
 //   return call;
 template <typename Request, typename Response>
 class MessageCall : public GrpcCall {
@@ -133,25 +134,39 @@ class MessageCall : public GrpcCall {
       : GrpcCall(context, request_bytes, response_bytes, handler, method),
         response_bytes_(response_bytes) {}
 
-  // Fills `request`. If the bytes are no Request, ends the call and returns false.
+  // Fills `request`. If the bytes are no Request, or need more memory than there is, ends the call
+  // and returns false.
   bool Read(const grpc::ByteBuffer& bytes) {
     grpc::ByteBuffer consumed = bytes;
-    const bool is_request =
-        grpc::SerializationTraits<Request>::Deserialize(&consumed, &request).ok();
     size_bytes_ = bytes.Length();
-    if (!is_request) End(NotThisMessage(request.GetTypeName()));
-    return is_request;
+    const absl::Status status = CatchExceptions(kTheRequest, [&] {
+      const bool is_request =
+          grpc::SerializationTraits<Request>::Deserialize(&consumed, &request).ok();
+      return is_request ? absl::OkStatus() : NotThisMessage(request.GetTypeName());
+    });
+    if (!status.ok()) End(status);
+    return status.ok();
   }
   // Returns the size of the message that was read.
   size_t size_bytes() const { return size_bytes_; }
   // Sends `response`, or the error, as End() does.
   void Reply(const absl::Status& status) {
     if (!status.ok()) return End(status);
-    bool is_own;
-    const grpc::Status serialized =
-        grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own);
+    grpc::Status serialized;
+    const absl::Status written = CatchExceptions(kTheRequest, [&] {
+      bool is_own;
+      serialized =
+          grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own);
+      return absl::OkStatus();
+    });
+    if (!written.ok()) return End(written);
     NoteEnd(status);
     Finish(serialized);
+  }
+  // Sends the response that `answer()` has filled, or the error that it returns or throws.
+  template <typename Answer>
+  void ReplyWith(Answer answer) {
+    Reply(CatchExceptions(kTheRequest, answer));
   }
 
   Request request;

@@ -58,7 +58,7 @@ grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerConte
   DispatchRead(pool_, call, *request, [this, call, request] {
     if (!call->Read(*request)) return;
     call->model_name = call->request.model_spec().name();
-    call->Reply(Answer(*handler_, call->request, &call->response));
+    call->ReplyWith([&] { return Answer(*handler_, call->request, &call->response); });
   });
   return call;
 }
@@ -71,7 +71,8 @@ grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
       context, *request, response, handler_, "HandleReloadConfigRequest");
   reload_pool_.Schedule([this, call, request] {
     if (!call->Read(*request)) return;
-    call->Reply(Answer(*handler_, call->request, call->options(), &call->response));
+    call->ReplyWith(
+        [&] { return Answer(*handler_, call->request, call->options(), &call->response); });
   });
   return call;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/grpc/call_dispatch.h"
 #include "serving/frontend/grpc/grpc_call.h"
@@ -93,7 +94,9 @@ grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   auto* call = new PredictCall(context, *request, response, handler_);
-  if (const absl::Status status = call->request.Read(*request); !status.ok()) {
+  const absl::Status status =
+      CatchExceptions(kTheRequest, [&] { return call->request.Read(*request); });
+  if (!status.ok()) {
     call->End(status);
     return call;
   }
@@ -167,7 +170,9 @@ void PredictionService::Dispatch(MultiInferenceCall* call) {
   const auto refuse = [this, call](const absl::Status& error) { Reply(*call, error); };
   if (const absl::Status status = Find(*call); !status.ok()) return refuse(status);
   // The run time of several signatures together is not known, so a thread of the pool runs them.
-  const auto answer = [this, call] { Reply(*call, AnswerTasks(*call)); };
+  const auto answer = [this, call] {
+    Reply(*call, CatchExceptions(kTheRequest, [&] { return AnswerTasks(*call); }));
+  };
   Admit(
       call, [call] { return call->options(); },
       [this, call, answer](bool /*here*/) {
@@ -252,7 +257,7 @@ grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServ
   DispatchRead(pool_, call, *request, [this, call, request] {
     if (!call->Read(*request)) return;
     call->model_name = call->request.model_spec().name();
-    call->Reply(Answer(call->request, &call->response));
+    call->ReplyWith([&] { return Answer(call->request, &call->response); });
   });
   return call;
 }

@@ -13,6 +13,7 @@
 #include <boost/beast/http/error.hpp>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "serving/frontend/http/http_status.h"
 #include "serving/frontend/http/http_tunnel.h"
 
 namespace tessera::serving {
@@ -70,16 +72,19 @@ bool HasEnded(HttpWorker::Socket& socket) {
          (info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE);
 }
 
-// Parses as much of `bytes` as is complete. Returns how much that was. Beast cannot hold a header
-// field of more than 64 KiB, and throws; for the client that is a limit like others.
+// Parses as much of `bytes` as is complete. Returns how much that was. Beast throws at a header
+// field of more than 64 KiB, which for the client is a limit like others, and where there is no
+// memory for a body.
 template <typename Parser>
 size_t Parse(asio::const_buffer bytes, Parser& parser, boost::system::error_code& error) {
   try {
     return parser.put(bytes, error);
   } catch (const std::length_error&) {
     error = http::error::header_limit;
-    return 0;
+  } catch (const std::bad_alloc&) {
+    error = asio::error::no_memory;
   }
+  return 0;
 }
 
 // Whether a TLS handshake failed because the client sent a request in the clear.
@@ -413,6 +418,9 @@ void HttpConnection::Refuse(Error error) {
     return Write(was_admitted && options_.body_too_large != nullptr
                      ? options_.body_too_large(request_)
                      : HttpStatusPage(413));
+  }
+  if (error == asio::error::no_memory) {
+    return RefuseBy(HttpStatusOf(absl::StatusCode::kResourceExhausted));
   }
   RefuseBy(error == http::error::header_limit ? 431 : 400);
 }

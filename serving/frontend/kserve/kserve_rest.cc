@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_inflate.h"
 #include "serving/frontend/http/http_status.h"
@@ -126,8 +127,10 @@ void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
       break;
   }
   std::string body;
-  absl::Status status = InflateBody(request, kMaxSettingBytes);
-  if (status.ok()) status = Answer(request, *path, &body);
+  const absl::Status status = CatchExceptions(kTheRequest, [&]() -> absl::Status {
+    RETURN_IF_ERROR(InflateBody(request, kMaxSettingBytes));
+    return Answer(request, *path, &body);
+  });
   // What probes ask is answered by these; a server that is not ready has not failed.
   const bool is_probe = path->call == KServeCall::kReady || path->call == KServeCall::kModelReady;
   if (!is_probe) NoteFailure(request, *path, status);
@@ -162,7 +165,7 @@ void KServeRest::HandleInfer(HttpRequest request, KServePath path, HttpResponder
     Reply(call, status, {});
   };
   const auto decode = [this, refuse](InferCall& call) {
-    const absl::Status status = Decode(call);
+    const absl::Status status = CatchExceptions(kTheRequest, [&] { return Decode(call); });
     if (!status.ok()) refuse(call, status);
     return status.ok();
   };
@@ -211,9 +214,9 @@ bool KServeRest::FallBack(const absl::Status& error, InferCall& call) {
 
 void KServeRest::RunAndReply(std::shared_ptr<InferCall> call) {
   HttpReply reply;
-  absl::Status status = Run(*call, &reply);
+  absl::Status status = CatchExceptions(kTheRequest, [&] { return Run(*call, &reply); });
   if (FallBack(status, *call)) {
-    status = Read(*call);
+    status = CatchExceptions(kTheRequest, [&] { return Read(*call); });
     if (status.ok()) {
       const auto run = [this](std::shared_ptr<InferCall> call) { RunAndReply(std::move(call)); };
       return runs_.Answer(std::move(call), run);
@@ -267,7 +270,7 @@ void KServeRest::HandleControl(HttpRequest request, KServePath path, HttpRespond
       RETURN_IF_ERROR(ReadRequest(request.body, &unload));
       return repository_->UnloadModel(unload, {.cancellation = &control_cancellation_});
     };
-    const absl::Status status = control();
+    const absl::Status status = CatchExceptions(kTheRequest, control);
     NoteFailure(request, path, status);
     HttpReply reply = ReplyOf(status, "");
     reply.model = path.model;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/grpc/call_dispatch.h"
 #include "serving/frontend/grpc/grpc_call.h"
@@ -44,7 +45,9 @@ grpc::ServerUnaryReactor* AnswerNow(const Method& method, Context* context,
                                     Answer answer) {
   auto* call =
       new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
-  if (ReadCall(*request, call)) call->Reply(answer(call->request, &call->response));
+  if (ReadCall(*request, call)) {
+    call->ReplyWith([&] { return answer(call->request, &call->response); });
+  }
   return call;
 }
 
@@ -56,12 +59,16 @@ grpc::ServerUnaryReactor* AnswerOn(const Method& method, ElasticPool& pool, Cont
   auto* call =
       new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
   if (!ReadCall(*request, call)) return call;
-  pool.Schedule([call, answer] { call->Reply(answer(call->request, call->options())); });
+  pool.Schedule(
+      [call, answer] { call->ReplyWith([&] { return answer(call->request, call->options()); }); });
   return call;
 }
 
 // An inference that was read from the wire.
 struct Inference {
+  absl::Status Read(const grpc::ByteBuffer& bytes) {
+    return CatchExceptions(kTheRequest, [&] { return wire.Read(bytes); });
+  }
   absl::StatusOr<ModelSpec> model_spec() const {
     return ModelSpec{.name = wire.model_name()};  // the version is the repository's business
   }
@@ -118,9 +125,7 @@ KServeService::Reactor* KServeService::ModelInfer(Context* context, const Bytes*
                                                   Bytes* response) {
   auto* call = new InferCall(context, *request, response, handler_);
   DispatchRead(pool_, call, *request, [this, call, request] {
-    if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
-      return call->End(status);
-    }
+    if (const absl::Status status = call->Read(*request); !status.ok()) return call->End(status);
     Dispatch(call, InferEnvelope::kNone);
   });
   return call;
@@ -194,7 +199,7 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
     }
     turn_ = std::make_unique<Turn>(this);
     DispatchRead(service_->pool_, turn_.get(), read_, [this] {
-      if (const absl::Status status = turn_->wire.Read(read_); !status.ok()) {
+      if (const absl::Status status = turn_->Read(read_); !status.ok()) {
         return End(ToGrpcStatus(status));
       }
       service_->Dispatch(turn_.get(), InferEnvelope::kStream);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_inflate.h"
 #include "serving/frontend/http/http_reply_head.h"
@@ -139,7 +140,13 @@ void RestApi::Handle(HttpRequest request, HttpResponder respond) {
     return respond(page.allowed.empty() ? HttpStatusPage(404) : MethodNotAllowed(page.allowed));
   }
   pool_->Schedule([page = page.route, request = std::move(request), respond = std::move(respond)] {
-    respond(page->handler(request));
+    HttpReply reply;
+    const absl::Status status = CatchExceptions(kTheRequest, [&] {
+      reply = page->handler(request);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) reply = TextReply(HttpStatusOf(status.code()), std::string(status.message()));
+    respond(std::move(reply));
   });
 }
 
@@ -176,7 +183,8 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
   call->target = *std::move(target);
   if (!call->needs_run()) {
     std::string body;
-    const absl::Status status = DescribeModel(*call, &body);
+    const absl::Status status =
+        CatchExceptions(kTheRequest, [&] { return DescribeModel(*call, &body); });
     return Reply(*call, status, std::move(body));
   }
   const absl::string_view coding = call->request.Header("Content-Encoding");
@@ -187,7 +195,7 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
       call->request.body.size() <= RestRuns::kInlineBodyBytes && !IsGzip(call->request);
   const auto refuse = [this](Call& call, const absl::Status& status) { Reply(call, status, ""); };
   const auto decode = [this, refuse](Call& call) {
-    const absl::Status status = Decode(call);
+    const absl::Status status = CatchExceptions(kTheRequest, [&] { return Decode(call); });
     if (!status.ok()) refuse(call, status);
     return status.ok();
   };
@@ -264,9 +272,9 @@ absl::Status RestApi::DecodeExamples(Call& call) const {
 
 void RestApi::RunAndReply(std::shared_ptr<Call> call) {
   std::string body;
-  absl::Status status = Run(*call, &body);
+  absl::Status status = CatchExceptions(kTheRequest, [&] { return Run(*call, &body); });
   if (FallBack(status, *call)) {
-    status = DecodeForModel(*call);
+    status = CatchExceptions(kTheRequest, [&] { return DecodeForModel(*call); });
     if (status.ok()) {
       const auto run = [this](std::shared_ptr<Call> call) { RunAndReply(std::move(call)); };
       return runs_.Answer(std::move(call), run);

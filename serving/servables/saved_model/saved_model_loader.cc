@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/exception_status.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/device/health/device_health.h"
@@ -29,6 +30,12 @@ absl::StatusOr<MemoryEstimate> SavedModelLoader::EstimateMemory() {
 }
 
 absl::Status SavedModelLoader::Load() {
+  const absl::Status status = CatchExceptions("the load", [this] { return LoadServable(); });
+  if (!status.ok()) servable_.reset();
+  return status;
+}
+
+absl::Status SavedModelLoader::LoadServable() {
   stages_.clear();
   if (options_->metrics != nullptr) shown_ = options_->metrics->Show(path_);
   const absl::Time start = absl::Now();
@@ -58,10 +65,7 @@ absl::Status SavedModelLoader::Load() {
   // The model is warm, and its runs hold what they read.
   ReleaseUnusedVariables(servable_->session().resources());
   if (status.ok()) status = Health();
-  if (!status.ok()) {
-    servable_.reset();
-    return status;
-  }
+  RETURN_IF_ERROR(status);
   if (run_wrapper_ != nullptr) run_wrapper_->StartServing();
   return absl::OkStatus();
 }

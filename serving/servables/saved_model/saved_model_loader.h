@@ -70,6 +70,8 @@ class SavedModelLoader : public Loader {
   absl::Status Health() const override;
 
  private:
+  // Load() without a guard against exceptions. May leave a servable if it fails.
+  absl::Status LoadServable();
   absl::StatusOr<SavedModelBundle> LoadBundle() const;
   absl::StatusOr<std::unique_ptr<const SavedModelServable>> MakeServable(
       SavedModelBundle bundle) const;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -161,6 +162,20 @@ TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
     return absl::OutOfRangeError("cold");
   };
   EXPECT_EQ(Load(kHalfPlusTwo), absl::OutOfRangeError("cold"));
+}
+
+TEST_F(SavedModelLoaderTest, LackOfMemoryFailsTheLoad) {
+  bool has_memory = false;
+  options_.warm_up = [&](const std::string&, const Servable&,
+                         absl::Span<const int64_t>) -> absl::Status {
+    if (!has_memory) throw std::bad_alloc();
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Load(kHalfPlusTwo),
+            absl::ResourceExhaustedError("the load: there is not enough memory"));
+  EXPECT_EQ(loader_->model(), nullptr);
+  has_memory = true;
+  EXPECT_TRUE(loader_->Load().ok());
 }
 
 // Versions below directory_: the SavedModel half_plus_two, and weights for its graph.
