@@ -150,7 +150,7 @@ rapidjson::ParseResult ParseExactly(TextStream& stream, JsonDocument* document) 
   rapidjson::ParseResult result;
   const auto read = [&](JsonDocument& values) {
     ExactReader exact(&values);
-    rapidjson::Reader reader;
+    rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, JsonMemory> reader;
     result = reader.Parse<kFlags | rapidjson::kParseNumbersAsStringsFlag>(stream, exact);
     return !result.IsError();
   };

@@ -6,11 +6,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "rapidjson/document.h"
+#include "serving/frontend/json/json_memory.h"
 
 namespace tessera::serving {
 
-using JsonValue = rapidjson::Value;
-using JsonDocument = rapidjson::Document;  // freed as a whole, without visiting its values
+using JsonPool = rapidjson::MemoryPoolAllocator<JsonMemory>;
+using JsonValue = rapidjson::GenericValue<rapidjson::UTF8<>, JsonPool>;
+// Freed as a whole, without visiting its values.
+using JsonDocument = rapidjson::GenericDocument<rapidjson::UTF8<>, JsonPool, JsonMemory>;
 
 // Longer text is refused, because RapidJSON counts in 32 bits.
 inline constexpr size_t kMaxJsonBytes = 2'000'000'000;
@@ -25,7 +28,8 @@ enum class JsonDialect {
 // Parses `text`, whose first value must be an object. NaN, Inf,
 // Infinity and their negatives are numbers. A byte order mark is skipped. Strings may be invalid
 // UTF-8. Nested values take heap, not stack.
-// Errors: INVALID_ARGUMENT with the offset of the error.
+// Errors: INVALID_ARGUMENT with the offset of the error. Throws std::bad_alloc where there is no
+// memory for the tree.
 absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document,
                              JsonDialect dialect = JsonDialect::kUpstream);
 

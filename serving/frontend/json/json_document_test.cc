@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,18 @@ double ExactNumber(absl::string_view number) {
   const absl::Status status = Parse(number, &document);
   EXPECT_TRUE(status.ok()) << number << ": " << status;
   return status.ok() ? document["n"][0].GetDouble() : -1;
+}
+
+TEST(JsonMemoryTest, ALackOfMemoryThrows) {
+  const size_t too_much = std::numeric_limits<size_t>::max() / 4;
+  JsonMemory memory;
+  EXPECT_THROW(memory.Malloc(too_much), std::bad_alloc);
+  void* kept = memory.Malloc(8);
+  EXPECT_THROW(memory.Realloc(kept, 8, too_much), std::bad_alloc);
+  EXPECT_EQ(memory.Realloc(kept, 8, 0), nullptr);
+  EXPECT_EQ(memory.Malloc(0), nullptr);
+  JsonPool pool;
+  EXPECT_THROW(pool.Malloc(too_much), std::bad_alloc);
 }
 
 TEST(ExactJsonTest, NumbersAreTheNearestDoubles) {
