@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/host_values.h"
 #include "runtime/kernels/parsing/example_wire.h"
@@ -14,7 +15,7 @@ namespace {
 
 using FeatureList = std::vector<FeatureView>;
 
-// The lists of each example by their names.
+// The feature lists of each example by their names, which are read when they are asked for.
 class Batch {
  public:
   explicit Batch(Allocator* allocator) : allocator_(allocator) {}
@@ -25,8 +26,8 @@ class Batch {
     lists_.resize(serialized.size());
     for (size_t i = 0; i < serialized.size(); ++i) {
       absl::Status status = ParseSequenceExample(
-          serialized[i], [](absl::string_view, const FeatureView&) {},
-          [&](absl::string_view name, FeatureList list) { lists_[i][name] = std::move(list); });
+          serialized[i],
+          [&](absl::string_view name, absl::string_view list) { lists_[i][name] = list; });
       if (!status.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Could not parse example input, value: ", Describe(i), ": ", status.message()));
@@ -38,33 +39,38 @@ class Batch {
   // Where tensors that are made of the batch lie.
   Allocator* allocator() const { return allocator_; }
   int64_t size() const { return static_cast<int64_t>(lists_.size()); }
-  // Null if the example has none of this name.
-  const FeatureList* Find(int64_t i, const std::string& key) const {
-    const auto it = lists_[i].find(key);
-    return it == lists_[i].end() ? nullptr : &it->second;
+  // The list of this name of each example; nothing where the example has none. Errors:
+  // INVALID_ARGUMENT for malformed bytes.
+  absl::StatusOr<std::vector<absl::optional<FeatureList>>> Find(const std::string& key) const {
+    std::vector<absl::optional<FeatureList>> found(lists_.size());
+    for (size_t i = 0; i < lists_.size(); ++i) {
+      const auto it = lists_[i].find(key);
+      if (it == lists_[i].end()) continue;
+      absl::StatusOr<FeatureList> list = ParseFeatureList(it->second);
+      if (!list.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(Describe(i), ", Feature list: ", key, ": ", list.status().message()));
+      }
+      found[i] = *std::move(list);
+    }
+    return found;
   }
   std::string Describe(size_t i) const {
     return absl::StrCat("Name: ", i < names_.size() ? names_[i] : "<unknown>", ", Example: ", i);
   }
 
-  // The number of values. Errors: INVALID_ARGUMENT for another type, or malformed bytes.
+  // The number of values. Errors: INVALID_ARGUMENT for another type.
   absl::StatusOr<int64_t> Count(int64_t i, const std::string& key, const FeatureView& feature,
                                 DType dtype) const {
-    if (feature.dtype == DType::kInvalid) return 0;
-    if (feature.dtype != dtype) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          Describe(i), ", Feature list: ", key, ": Data types don't match. Data type: ",
-          DTypeName(feature.dtype), " but expected type: ", DTypeName(dtype)));
-    }
-    const int64_t count = feature.CountValues();
-    if (count >= 0) return count;
+    if (feature.dtype == dtype || feature.dtype == DType::kInvalid) return feature.CountValues();
     return absl::InvalidArgumentError(
-        absl::StrCat(Describe(i), ", Feature list: ", key, ": its bytes are malformed"));
+        absl::StrCat(Describe(i), ", Feature list: ", key, ": Data types don't match. Data type: ",
+                     DTypeName(feature.dtype), " but expected type: ", DTypeName(dtype)));
   }
 
  private:
-  // The names and views point into the serialized examples.
-  std::vector<absl::flat_hash_map<absl::string_view, FeatureList>> lists_;
+  // The names and lists point into the serialized examples.
+  std::vector<absl::flat_hash_map<absl::string_view, absl::string_view>> lists_;
   absl::Span<const std::string> names_;
   Allocator* const allocator_;
 };
@@ -78,12 +84,12 @@ struct Gathered {
 
 absl::StatusOr<Gathered> Gather(const Batch& batch, const std::string& key, DType dtype) {
   Gathered all;
+  ASSIGN_OR_RETURN(const auto lists, batch.Find(key));
   int64_t total = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
-    const FeatureList* const list = batch.Find(i, key);
-    all.lengths.push_back(list == nullptr ? 0 : static_cast<int64_t>(list->size()));
-    if (list == nullptr) continue;
-    for (const FeatureView& feature : *list) {
+    all.lengths.push_back(lists[i].has_value() ? static_cast<int64_t>(lists[i]->size()) : 0);
+    if (!lists[i].has_value()) continue;
+    for (const FeatureView& feature : *lists[i]) {
       ASSIGN_OR_RETURN(const int64_t count, batch.Count(i, key, feature, dtype));
       all.counts.push_back(count);
       total += count;
@@ -92,9 +98,8 @@ absl::StatusOr<Gathered> Gather(const Batch& batch, const std::string& key, DTyp
   ASSIGN_OR_RETURN(all.values, Tensor::Allocate(dtype, {total}, batch.allocator()));
   int64_t at = 0;
   size_t n = 0;
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    const FeatureList* const list = batch.Find(i, key);
-    if (list == nullptr) continue;
+  for (const absl::optional<FeatureList>& list : lists) {
+    if (!list.has_value()) continue;
     for (const FeatureView& feature : *list) {
       feature.CopyTo(&all.values, at, all.counts[n]);
       at += all.counts[n++];
@@ -145,16 +150,17 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
   ASSIGN_OR_RETURN(
       Tensor lengths,
       Tensor::Zeros(DType::kInt64, batched ? Shape{batch.size()} : Shape(), batch.allocator()));
+  ASSIGN_OR_RETURN(const auto lists, batch.Find(feature.key));
   int64_t longest = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
-    const FeatureList* const list = batch.Find(i, feature.key);
-    if (list == nullptr && !feature.may_be_missing) {
+    const absl::optional<FeatureList>& list = lists[i];
+    if (!list.has_value() && !feature.may_be_missing) {
       return absl::InvalidArgumentError(
           absl::StrCat(batch.Describe(i), ", Feature list '", feature.key,
                        "' is required but could not be found. Did you mean to include it in "
                        "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"));
     }
-    if (list == nullptr) continue;
+    if (!list.has_value()) continue;
     for (size_t t = 0; t < list->size(); ++t) {
       ASSIGN_OR_RETURN(const int64_t count, batch.Count(i, feature.key, (*list)[t], feature.dtype));
       if (count != elements) {
@@ -172,11 +178,10 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
   if (batched) shape.InsertDim(0, batch.size());
   ASSIGN_OR_RETURN(Tensor values, Tensor::Zeros(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
-    const FeatureList* const list = batch.Find(i, feature.key);
-    if (list == nullptr) continue;
-    for (size_t t = 0; t < list->size(); ++t) {
+    if (!lists[i].has_value()) continue;
+    for (size_t t = 0; t < lists[i]->size(); ++t) {
       const int64_t at = (i * longest + static_cast<int64_t>(t)) * elements;
-      (*list)[t].CopyTo(&values, at, elements);
+      (*lists[i])[t].CopyTo(&values, at, elements);
     }
   }
   result->dense_values.push_back(std::move(values));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/parsing/canonical_example.h"
 #include "runtime/kernels/parsing/example_parser.h"
 #include "runtime/kernels/parsing/feature_list_parser.h"
 
@@ -151,13 +152,19 @@ class ParseSequenceExampleKernel : public OpKernel {
                                                      " examples"));
     }
     const bool batched = serialized.rank() == 1;
+    absl::Span<const std::string> messages = serialized.flat<std::string>();
+    std::string canonical;
+    if (keys_ == KeySource::kScalars) {
+      ASSIGN_OR_RETURN(canonical, CanonicalSequenceExample(messages[0]));
+      messages = absl::MakeConstSpan(&canonical, 1);
+    }
     // The context of a SequenceExample has the place and form of an Example's features.
     ASSIGN_OR_RETURN(ParsedExamples context,
-                     ParseExamples(spec.context, serialized.flat<std::string>(),
-                                   names.flat<std::string>(), batched, ctx.host_allocator()));
+                     ParseExamples(spec.context, messages, names.flat<std::string>(), batched,
+                                   ctx.host_allocator()));
     ASSIGN_OR_RETURN(ParsedFeatureLists lists,
-                     ParseFeatureLists(spec.lists, serialized.flat<std::string>(),
-                                       names.flat<std::string>(), batched, ctx.host_allocator()));
+                     ParseFeatureLists(spec.lists, messages, names.flat<std::string>(), batched,
+                                       ctx.host_allocator()));
     SetOutputs(ctx, std::move(context.sparse_indices), context_indices_);
     SetOutputs(ctx, std::move(context.sparse_values), context_values_);
     SetOutputs(ctx, std::move(context.sparse_shapes), context_shapes_);
