@@ -1,7 +1,6 @@
 // Collective operations in a group of one member, where each gives what the member has. Reductions
 // of several members are in collective_reduce.cc.
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -117,9 +116,6 @@ class AssignGroupKernel final : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("group_assignment must be a matrix, has shape ", groups.shape().ToString()));
     }
-    if (base_key == 0) {
-      return absl::InvalidArgumentError("Using the reserved group_key = 0 is not allowed.");
-    }
     const auto members = groups.flat<int32_t>();
     const auto found = std::find(members.begin(), members.end(), device);
     // TensorFlow looks no further than the device.
@@ -135,12 +131,15 @@ class AssignGroupKernel final : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("device_index ", device, " is not found in group_assignment"));
     }
-    const int64_t key = base_key + (found - members.begin()) / groups.dim(1);
-    if (key > std::numeric_limits<int32_t>::max()) {
-      return absl::InvalidArgumentError(absl::StrCat("base_key = ", base_key, " is too large"));
+    const int64_t group = (found - members.begin()) / groups.dim(1);
+    // The groups up to the device's have the keys from base_key on, which wrap around.
+    if (base_key <= 0 && base_key + group >= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("base_key = ", base_key, " gives group ", -base_key,
+                       " of group_assignment the key 0, which is reserved"));
     }
     RETURN_IF_ERROR(SetScalarOutput(ctx, 0, static_cast<int32_t>(groups.dim(1))));
-    return SetScalarOutput(ctx, 1, static_cast<int32_t>(key));
+    return SetScalarOutput(ctx, 1, static_cast<int32_t>(base_key + group));
   }
 };
 REGISTER_KERNEL("CollectiveAssignGroupV2", kCpu, AssignGroupKernel);
