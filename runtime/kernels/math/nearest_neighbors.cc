@@ -25,6 +25,9 @@ class NearestNeighborsKernel : public OpKernel {
           points.shape().ToString(), ", ", centers.shape().ToString(), " and ",
           ctx.input(2).shape().ToString()));
     }
+    if (points.dim(0) == 0) {
+      return absl::InvalidArgumentError("there must be at least one point, there is none");
+    }
     const int64_t asked = ctx.input(2).scalar<int64_t>();
     if (asked < 0)
       return absl::InvalidArgumentError(absl::StrCat("k must not be negative, is ", asked));

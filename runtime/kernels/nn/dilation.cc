@@ -1,6 +1,9 @@
 // Grey-scale dilation by a structuring function: Dilation2D and its gradients.
 #include "runtime/kernels/primitives/dilation.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -22,7 +25,7 @@ class DilationBase : public OpKernel {
     Shape output;
   };
   // Errors: INVALID_ARGUMENT unless the shapes are [batch, height, width, channels] and
-  // [height, width, channels], and the filter fits.
+  // [height, width, channels], and the filter fits. It may be empty.
   absl::StatusOr<Geometry> Check(const Tensor& x, const Tensor& filter) const {
     if (x.rank() != 4 || filter.rank() != 3 || x.dim(3) != filter.dim(2)) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -34,7 +37,9 @@ class DilationBase : public OpKernel {
         SlideWindow(padding_, x.dim(1), (filter.dim(0) - 1) * rates_[1] + 1, strides_[1]);
     const WindowExtent columns =
         SlideWindow(padding_, x.dim(2), (filter.dim(1) - 1) * rates_[2] + 1, strides_[2]);
-    if (rows.output < 0 || columns.output < 0 || filter.num_elements() == 0) {
+    constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+    if (rows.output < 0 || columns.output < 0 ||
+        std::max(filter.dim(0), filter.dim(1)) > kLargest) {
       return absl::InvalidArgumentError(
           absl::StrCat("a filter of shape ", filter.shape().ToString(),
                        " does not fit into images of shape ", x.shape().ToString()));
@@ -84,6 +89,8 @@ class DilationGradKernel : public DilationBase {
     }
     const Tensor& operand = kOperand == DilationOperand::kFilter ? filter : x;
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, operand.shape()));
+    // There are gradients even so if the filter is empty: its windows have no elements.
+    if (out->num_elements() == 0) return absl::OkStatus();
     return gradient_(ctx, kOperand, g.rows, g.columns, x, filter, gradients, out);
   }
 

@@ -199,6 +199,11 @@ class FractionalPoolGradKernel : public OpKernel {
           absl::StrCat("the input and out_backprop must be 4-dimensional, have shapes ",
                        shape.ToString(), " and ", gradient.shape().ToString()));
     }
+    if (shape.num_elements() == 0 || gradient.num_elements() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input and out_backprop must not be empty, have shapes ",
+                       shape.ToString(), " and ", gradient.shape().ToString()));
+    }
     Regions regions;
     regions.overlapping = overlapping_;
     ASSIGN_OR_RETURN(regions.rows, ReadSequence(ctx.input(kGradient + 1), shape.dim(1)));
@@ -210,8 +215,6 @@ class FractionalPoolGradKernel : public OpKernel {
                                                      gradient.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
-    // Images without channels may have any number of points.
-    if (shape.num_elements() == 0) return absl::OkStatus();
     return VisitRealType(gradient.dtype(), [&]<typename T>() -> absl::Status {
       if (kMax && !AreMaxima<T>(ctx.input(0), ctx.input(1), regions)) {
         return absl::InvalidArgumentError("orig_output is not what orig_input is pooled to");

@@ -31,8 +31,9 @@ enum class DilationOperand { kInput, kFilter };
 
 // Computes the gradient with respect to one operand, whose shape `output` has. Each element of
 // `gradient`, which has y's shape, is added to the element of the operand that made the maximum. If
-// no sum is above the lowest finite value, this is the first element of the window in the image,
-// and the first one of the filter.
+// no sum is above the lowest finite value, this is the first element of the window in the image, or
+// the nearest to its begin if the filter is empty, and the first one of the filter. The output is
+// not empty.
 struct DilationGradient {
   using Function = absl::Status(KernelContext& ctx, DilationOperand operand,
                                 const DilationAxis& rows, const DilationAxis& columns,

@@ -87,6 +87,15 @@ class SparseReshapeKernel : public OpKernel {
                                                      from_shape.ToString(), " cannot have shape ",
                                                      to_shape.ToString()));
     }
+    if (from_shape == to_shape) {
+      ctx.set_output(0, indices);
+      return SetVectorOutput(ctx, 1, absl::MakeConstSpan(to));
+    }
+    if (indices.dim(0) > 0 && from_shape.num_elements() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("a sparse tensor of dense shape ",
+                                                     from_shape.ToString(), " has no place for ",
+                                                     indices.dim(0), " values"));
+    }
     ASSIGN_OR_RETURN(Tensor* const out,
                      ctx.AllocateOutput(0, {indices.dim(0), static_cast<int64_t>(to.size())}));
     RETURN_IF_ERROR(reshape_(ctx, from, indices, to, out));

@@ -28,8 +28,9 @@ Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, co
   const int64_t row = point / output.dim(2);
   const int64_t top = row % output.dim(1) * rows.stride - rows.pad_before;
   const int64_t image = row / output.dim(1);
-  const int64_t first_row = image * x.dim(1) + std::max<int64_t>(top, 0);
-  const int64_t first = (first_row * x.dim(2) + std::max<int64_t>(left, 0)) * channels + c;
+  const int64_t first_row = image * x.dim(1) + std::clamp<int64_t>(top, 0, x.dim(1) - 1);
+  const int64_t first_column = std::clamp<int64_t>(left, 0, x.dim(2) - 1);
+  const int64_t first = (first_row * x.dim(2) + first_column) * channels + c;
   Maximum<T> best{std::numeric_limits<T>::lowest(), first, c};
   for (int64_t h = 0; h < filter.dim(0); ++h) {
     const int64_t y_at = top + h * rows.rate;

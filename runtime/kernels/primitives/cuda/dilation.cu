@@ -22,14 +22,19 @@ struct Maximum {
   int64_t x, filter;
 };
 
+// Returns the element of [0, size) that is the nearest to `at`.
+__device__ int64_t Clamped(int64_t at, int64_t size) {
+  return at < 0 ? 0 : at < size ? at : size - 1;
+}
+
 template <typename A>
 __device__ Maximum<A> FindMaximum(const DilationWork& w, int64_t i, Input<A> x, Input<A> filter) {
   const Quotient pixel = DivideIndex(i, w.channels), row = DivideIndex(pixel.quotient, w.out_width);
   const Quotient image = DivideIndex(row.quotient, w.out_height);
   const int64_t left = row.remainder * w.columns.stride - w.columns.pad_before;
   const int64_t top = image.remainder * w.rows.stride - w.rows.pad_before;
-  const int64_t first_row = image.quotient * w.height + (top > 0 ? top : 0);
-  const int64_t first = (first_row * w.width + (left > 0 ? left : 0)) * w.channels;
+  const int64_t first_row = image.quotient * w.height + Clamped(top, w.height);
+  const int64_t first = (first_row * w.width + Clamped(left, w.width)) * w.channels;
   Maximum<A> best{LeastFinite<A>(x.dtype), first + pixel.remainder, pixel.remainder};
   for (int64_t fy = 0; fy < w.filter_height; ++fy) {
     const int64_t y_at = top + fy * w.rows.rate;
