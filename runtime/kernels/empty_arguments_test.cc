@@ -112,5 +112,17 @@ TEST(EmptyArgumentsTest, FiltersOfDilationsMayBeEmpty) {
             kInvalid);
 }
 
+TEST(EmptyArgumentsTest, CompressionOfImagesIsALevelEvenWhereThereAreNone) {
+  const auto encode = [](const Shape& shape, int64_t compression) {
+    return CodeOf("EncodePng", {Tensor::Zeros(DType::kUint8, shape).value()},
+                  {{"compression", compression}});
+  };
+  EXPECT_EQ(encode({0, 1, 1, 1}, 9), kOk);
+  EXPECT_EQ(encode({0, 1, 1, 1}, 10), kInvalid);
+  EXPECT_EQ(encode({0, 1, 1, 1}, int64_t{1} << 32), kInvalid);
+  EXPECT_EQ(encode({1, 0, 1}, -1), kInvalid);
+  EXPECT_EQ(encode({1, 1'000'001, 1}, -1), absl::StatusCode::kInternal);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 
 namespace tessera {
 namespace {
@@ -39,20 +40,27 @@ bool WriteRows(png_structp png, png_infop info, const PngPixels& pixels, int com
 
 }  // namespace
 
-absl::StatusOr<std::string> WritePng(const PngPixels& pixels, int compression) {
+absl::Status CheckPngCompression(int64_t compression) {
+  if (compression >= -1 && compression <= 9) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("compression is -1 or from 0 to 9, not ", compression));
+}
+
+absl::StatusOr<std::string> WritePng(const PngPixels& pixels, int64_t compression) {
   if (pixels.channels < 1 || pixels.channels > 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("a PNG has 1, 2, 3 or 4 channels, not ", pixels.channels));
   }
-  if (compression < -1 || compression > 9) {
+  RETURN_IF_ERROR(CheckPngCompression(compression));
+  if (pixels.width < 1 || pixels.height < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("compression is -1 or from 0 to 9, not ", compression));
+        absl::StrCat("a PNG has rows and columns, not ", pixels.height, " rows of ", pixels.width));
   }
-  if (pixels.width < 1 || pixels.height < 1 || pixels.width > kMaxSide ||
-      pixels.height > kMaxSide) {
-    return absl::InvalidArgumentError(absl::StrCat("a PNG has from 1 to ", kMaxSide,
-                                                   " rows and columns, not ", pixels.height,
-                                                   " rows of ", pixels.width));
+  // TensorFlow has this code for whatever libpng refuses.
+  if (pixels.width > kMaxSide || pixels.height > kMaxSide) {
+    return absl::InternalError(absl::StrCat("a PNG has at most ", kMaxSide,
+                                            " rows and columns, not ", pixels.height, " rows of ",
+                                            pixels.width));
   }
   const int64_t row_bytes = pixels.width * pixels.channels * (pixels.bits / 8);
   std::vector<png_bytep> rows(static_cast<size_t>(pixels.height));
@@ -66,7 +74,7 @@ absl::StatusOr<std::string> WritePng(const PngPixels& pixels, int compression) {
   bool written = false;
   if (info != nullptr) {
     png_set_write_fn(png, &file, Append, nullptr);
-    written = WriteRows(png, info, pixels, compression, rows.data());
+    written = WriteRows(png, info, pixels, static_cast<int>(compression), rows.data());
   }
   png_destroy_write_struct(&png, &info);
   if (!written) return absl::InternalError("libpng cannot write the image");

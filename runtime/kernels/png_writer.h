@@ -16,9 +16,12 @@ struct PngPixels {
   int bits = 8;      // a channel: 8 or 16
 };
 
-// Returns the pixels as a PNG file. `compression` is zlib's level: 0 to 9, or -1 for its default.
-// Errors: INVALID_ARGUMENT for other numbers of channels, other levels, and for images that have no
-// pixels or are too large for the format.
-absl::StatusOr<std::string> WritePng(const PngPixels& pixels, int compression);
+// Errors: INVALID_ARGUMENT unless `compression` is a level of zlib, 0 to 9, or -1 for its default.
+absl::Status CheckPngCompression(int64_t compression);
+
+// Returns the pixels as a PNG file. Errors: that of CheckPngCompression(), INVALID_ARGUMENT for
+// other numbers of channels and for images that have no pixels, INTERNAL for images that libpng
+// refuses, such as those of more than a million rows or columns.
+absl::StatusOr<std::string> WritePng(const PngPixels& pixels, int64_t compression);
 
 }  // namespace tessera

@@ -12,7 +12,9 @@ namespace {
 class EncodePngKernel : public OpKernel {
  public:
   explicit EncodePngKernel(const KernelBuild& build)
-      : compression_(static_cast<int>(build.attr<int64_t>("compression"))) {}
+      : compression_(build.attr<int64_t>("compression")) {
+    build.Fail(CheckPngCompression(compression_));
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& images = ctx.input(0);
@@ -41,7 +43,7 @@ class EncodePngKernel : public OpKernel {
   }
 
  private:
-  const int compression_;
+  const int64_t compression_;
 };
 REGISTER_KERNEL("EncodePng", kCpu, EncodePngKernel);
 
